@@ -47,7 +47,7 @@ void set_dtype(ArrayView& view, char kind, std::size_t bytes) {
   if (kind == 'i' && bytes == 8) known(DType::kI64);
 }
 
-// Numbers in the byte order of another machine can be sent, but not added.
+// Numbers in another byte order can be sent but not reduced.
 bool is_foreign(const std::string& format) {
   const bool is_little = std::endian::native == std::endian::little;
   return !format.empty() &&
@@ -93,7 +93,7 @@ ArrayView view_of_buffer(const py::handle& object, bool writable) {
 ArrayView view_of_dlpack(const py::handle& object) {
   const py::object source = py::reinterpret_borrow<py::object>(object);
   const py::capsule capsule = source.attr("__dlpack__")();
-  // The capsule stays ours and unused, so its own destructor gives the memory back.
+  // The capsule is not consumed, so its own destructor frees the memory.
   const auto* tensor =
       static_cast<const DlTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!tensor) throw py::error_already_set();
@@ -126,7 +126,7 @@ ArrayView view_of_tuple(const py::tuple& tuple) {
     throw py::type_error("DDL-4-82 Give an array, or (address, shape, type, owner).");
   ArrayView view;
   view.data = reinterpret_cast<void*>(
-      tuple[0].cast<std::uintptr_t>());  // NOLINT: the caller says it is one
+      tuple[0].cast<std::uintptr_t>());  // the caller guarantees the address
   for (const py::handle extent : tuple[1]) view.shape.push_back(extent.cast<std::int64_t>());
   const int type = tuple[2].cast<int>();
   view.has_dtype = type >= 0;

@@ -1,6 +1,6 @@
-// Memory of Python objects without copies: buffer protocol (NumPy, bytes, memoryview), DLPack
-// (torch and others), or a tuple (address, shape, type, owner). The type is a number of DType, or
-// minus the bytes of an element that can only be moved.
+// Views of the memory of Python objects, without copies: buffer protocol (NumPy, bytes, memoryview), DLPack (torch and
+// others), or a tuple (address, shape, type, owner). The type is a number of DType, or minus the element size in bytes
+// for types that can only be moved.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,8 +13,7 @@
 
 namespace tutti::python {
 
-// Elements one behind the other. Keeps the object, and what it lent, as long as it lives; needs the
-// GIL to be copied or destroyed.
+// Contiguous elements. Keeps the object and its exported buffer alive. Copying and destroying require the GIL.
 struct ArrayView {
   void* data = nullptr;
   std::vector<std::int64_t> shape;
@@ -26,16 +25,16 @@ struct ArrayView {
   std::int64_t count() const;
   // Throws TypeError for types that cannot be reduced.
   Buffer elements() const;
-  // The same memory as bytes, for what only moves.
+  // The same memory as bytes, for operations that only move data.
   Buffer bytes() const {
     return {data, count() * static_cast<std::int64_t>(item_bytes), DType::kU8};
   }
-  // Elements where the type is known, else bytes.
+  // Elements if the type is known, otherwise bytes.
   Buffer movable() const { return has_dtype ? elements() : bytes(); }
 };
 
-// Throws TypeError for objects that have no such memory, ValueError for memory with gaps or, when
-// it is to be written, memory that must not be.
+// Throws TypeError for objects without such memory, and ValueError for memory that is not contiguous or, if `writable`,
+// read-only.
 ArrayView view_of(const pybind11::handle& object, bool writable);
 
 }  // namespace tutti::python

@@ -1,5 +1,5 @@
-// tutti._comm: the communicator and the fusion engine for Python. The modules ddl, pyddl and
-// tutti.horovod give it the names that people know.
+// tutti._comm: Python bindings of the communicator and the fusion engine. The modules ddl, pyddl and tutti.horovod
+// build their APIs on it.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -19,7 +19,7 @@ namespace py = pybind11;
 namespace tutti::python {
 namespace {
 
-// Library memory as a Python buffer of bytes.
+// Library-allocated memory as a Python buffer of bytes.
 class Memory {
  public:
   Memory(std::size_t bytes, std::size_t alignment) : arena_(job().world()->arena()) {
@@ -42,7 +42,7 @@ class Memory {
 };
 
 void bind_errors(py::module_& module) {
-  // Each class with the attribute `code`.
+  // Each class has the attribute `code`.
   static PyObject* const base = PyErr_NewException("tutti.Error", PyExc_RuntimeError, nullptr);
   static std::map<ErrorKind, PyObject*> kinds;
   const auto add = [&](ErrorKind kind, const char* name, PyObject* second) {
@@ -110,7 +110,7 @@ void bind_job(py::module_& module) {
   module.def("size", [] { return job().world()->size(); });
   module.def("local_rank", [] { return job().world()->local_rank(); });
   module.def("local_size", [] { return job().world()->local_size(); });
-  // Of each rank the number of its host, from 0.
+  // Index of the host of each rank.
   module.def("hosts", [] {
     const auto world = job().world();
     std::vector<int> hosts(static_cast<std::size_t>(world->size()));
@@ -126,7 +126,7 @@ void bind_job(py::module_& module) {
   });
 }
 
-// Blocking calls on all ranks, in the same order everywhere; in place, or into `output`.
+// Blocking calls. All ranks must call them in the same order. In place, or into `output`.
 void bind_blocking(py::module_& module) {
   module.def(
       "all_reduce",
@@ -151,7 +151,7 @@ void bind_blocking(py::module_& module) {
     const auto world = job().world();
     without_gil([&] { world->barrier(); });
   });
-  // Copies bytes; returns how many.
+  // Copies bytes and returns their number.
   module.def(
       "copy",
       [](const py::object& target, const py::object& source, std::size_t bytes) {
@@ -162,7 +162,7 @@ void bind_blocking(py::module_& module) {
         return bytes;
       },
       py::arg("target"), py::arg("source"), py::arg("bytes"));
-  // The elements of any array as (address, count, type).
+  // The elements of an array as (address, count, type).
   module.def("view", [](const py::object& array) {
     const ArrayView view = view_of(array, false);
     return py::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), view.count(),

@@ -1,4 +1,4 @@
-// The parts of tutti._comm.
+// Parts of the module tutti._comm.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -7,14 +7,14 @@
 
 namespace tutti::python {
 
-// Runs `call` while other Python threads may run.
+// Runs `call` with the GIL released.
 template <class F>
 auto without_gil(F&& call) {
   const pybind11::gil_scoped_release release;
   return call();
 }
 
-// Handles, calls by name, gradients.
+// Binds handles, named calls and gradients.
 void bind_fusion(pybind11::module_& module);
 
 }  // namespace tutti::python

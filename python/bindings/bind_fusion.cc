@@ -1,4 +1,4 @@
-// The fusion engine for Python: tensors by name, in the background.
+// Python bindings of the fusion engine: named tensors that are reduced in the background.
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -27,8 +27,7 @@ using fusion::GradientBuckets;
 using fusion::Kind;
 using fusion::Ticket;
 
-// A tensor under way. The arrays live at least until it is complete, even when nobody keeps the
-// handle.
+// A tensor in flight. Keeps the arrays alive until the operation is complete, even if the handle is dropped.
 class Handle {
  public:
   Handle(Ticket ticket, py::object arrays, std::shared_ptr<int> last = nullptr)
@@ -43,7 +42,7 @@ class Handle {
   void wait() const {
     without_gil([&] { ticket_.work.wait(); });
   }
-  // By tensor: (rows from each rank, bytes).
+  // Per tensor: (rows from each rank, bytes).
   py::list gathered() const {
     py::list all;
     for (std::size_t t = 0; t < ticket_.gathered->memory.size(); ++t) {
@@ -77,8 +76,7 @@ class Handle {
 std::unique_ptr<Handle> submit(Call call, py::object arrays, int process_set) {
   Handle::forget_complete_orphans();
   const auto engine = job().engine(process_set);
-  Ticket ticket =
-      engine->submit(std::move(call));  // short, so other threads need not run meanwhile
+  Ticket ticket = engine->submit(std::move(call));  // short: the GIL is not released
   return std::make_unique<Handle>(std::move(ticket), std::move(arrays));
 }
 
@@ -89,13 +87,13 @@ std::string shape_text(const std::vector<std::int64_t>& shape, std::size_t from 
   return text;
 }
 
-// Rows whose number is each rank's own. Types that are only moved look like bytes to the library.
+// Description of rows whose number may differ between ranks. Types that can only be moved are passed as bytes.
 std::string row_text(const ArrayView& view) {
   return "?x" + shape_text(view.shape, 1) +
          (view.has_dtype ? "" : fmt::format(" of {} bytes each", view.item_bytes));
 }
 
-// The views that a call borrows, kept as long as its handle.
+// Keeps the views that a call borrows alive as long as its handle.
 py::object keep(std::vector<ArrayView> views, const py::object& more) {
   py::list owners;
   for (ArrayView& view : views) owners.append(std::move(view.owner));
@@ -204,7 +202,7 @@ std::unique_ptr<Handle> join_async(int process_set) {
   return std::make_unique<Handle>(std::move(ticket), py::none(), last);
 }
 
-// Gradient i of a model is `gradient(i)`: (address, count).
+// `gradient(i)` returns (address, count) of gradient i of a model.
 class Gradients {
  public:
   Gradients(const std::vector<std::pair<std::int64_t, DType>>& sizes, const std::string& name,
@@ -233,7 +231,7 @@ class Gradients {
   GradientBuckets* operator->() const { return buckets_.get(); }
 
  private:
-  std::shared_ptr<Engine> engine_;  // before what needs it
+  std::shared_ptr<Engine> engine_;  // declared before the members that need it
   std::unique_ptr<GradientBuckets> buckets_;
 };
 

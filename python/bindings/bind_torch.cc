@@ -1,5 +1,4 @@
-// tutti._torch: the process group `ddl` for Python. The package tutti.torch is what users see of
-// it.
+// tutti._torch: Python bindings of the process group `ddl`. The package tutti.torch is its public interface.
 #include <pybind11/chrono.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -41,7 +40,7 @@ py::dict find_job() {
   return found;
 }
 
-// What rank 0 says, on all ranks.
+// Broadcasts a string from rank 0.
 std::string broadcast_text(std::string text) {
   comm::Communicator& world = World::instance().communicator();
   auto size = static_cast<std::int64_t>(text.size());
@@ -105,7 +104,7 @@ PYBIND11_MODULE(_torch, module) {
   module.def("is_shared", [](const at::Tensor& tensor) {
     return is_shared(World::instance().communicator(), tensor);
   });
-  // `like` says the type of the elements.
+  // `like` determines the element type.
   module.def("empty_shared", [](const std::vector<std::int64_t>& sizes, const at::Tensor& like) {
     return empty_shared(World::instance().communicator(), sizes, like.scalar_type());
   });

@@ -43,7 +43,7 @@ void Job::end() {
     world.swap(world_);
     next_set_ = 1;
   }
-  // In the same order on all ranks, for their ends wait for each other.
+  // In the same order on all ranks, because their destructors wait for each other.
   while (!sets.empty()) {
     auto last = std::prev(sets.end());
     if (last->second.engine) last->second.engine->shut_down();
@@ -82,7 +82,7 @@ std::shared_ptr<Engine> Job::engine(int process_set) const {
 int Job::add_process_set(const std::vector<int>& ranks) {
   const auto all = world();
   const bool is_in = std::find(ranks.begin(), ranks.end(), all->rank()) != ranks.end();
-  // All are asked, so that a wrong list is wrong everywhere.
+  // All ranks check the list, so an invalid one fails on every rank.
   if (ranks.empty() ||
       std::any_of(ranks.begin(), ranks.end(), [&](int r) { return r < 0 || r >= all->size(); }))
     throw ConfigError(

@@ -1,5 +1,4 @@
-// The one job of a Python process: its communicator, a fusion engine for all ranks, and one for
-// each process set.
+// The job of a Python process: its communicator, a fusion engine for all ranks, and one for each process set.
 #pragma once
 
 #include <unistd.h>
@@ -17,20 +16,17 @@ namespace tutti::python {
 
 class Job {
  public:
-  // Collective. A second `begin` does nothing.
+  // Collective. A second `begin` has no effect.
   void begin(const std::string& options);
-  // Collective: waits for the other ranks, see ~Engine. Does nothing before `begin` and in forked
-  // children.
+  // Collective: waits for the other ranks, see ~Engine. Has no effect before `begin` and in forked children.
   void end();
   bool is_running() const;
 
-  // Shared, so that what is under way in other threads outlives `end`. Throw ConfigError DDL-4-60
-  // before `begin`.
+  // Shared pointers, so operations in flight in other threads survive `end`. Throw ConfigError DDL-4-60 before `begin`.
   std::shared_ptr<comm::Communicator> world() const;
   std::shared_ptr<fusion::Engine> engine(int process_set) const;
 
-  // The ranks become process set `id`; collective over all ranks of the job. Others get no engine
-  // for it.
+  // Creates a process set with these ranks. Collective over all ranks of the job. Other ranks have no engine for it.
   int add_process_set(const std::vector<int>& ranks);
   void remove_process_set(int id);
   std::map<int, std::vector<int>> process_sets() const;
@@ -38,7 +34,7 @@ class Job {
  private:
   struct ProcessSet {
     std::vector<int> ranks;
-    std::shared_ptr<comm::Communicator> communicator;  // none: this rank is not in it
+    std::shared_ptr<comm::Communicator> communicator;  // nullptr: this rank is not a member
     std::shared_ptr<fusion::Engine> engine;
   };
   mutable Mutex mutex_;
@@ -48,7 +44,7 @@ class Job {
   int next_set_ TUTTI_GUARDED_BY(mutex_) = 1;
 };
 
-// That of this process. Never destroyed: a process that ends without `end` ends as it is.
+// The job of this process. Never destroyed: a process that exits without `end` does not wait for its peers.
 Job& job();
 
 }  // namespace tutti::python

@@ -8,13 +8,12 @@
 namespace tutti::comm {
 
 struct CallOptions {
-  // The tensor's or bucket's name: in messages and traces, and part of what ranks must agree on.
+  // Name of the tensor or bucket, shown in messages and traces. Ranks must agree on it.
   std::string_view name = {};
-  // all_reduce of f32 sums and averages only: what travels between hosts is shortened. Give each
-  // tensor its own name: what int8 and top-k leave out is kept under it and goes with its next
-  // call.
+  // Compression between hosts; only for all_reduce of f32 sums and averages. Give each tensor a different name: the
+  // residuals of int8 and top-k are stored under it and added to the next call with that name.
   Codec compression = Codec();
-  // Seconds this call waits for its peers; 0: as long as the option `timeout` says.
+  // Timeout of this call in seconds; 0: the option `timeout`.
   double timeout = 0;
 };
 

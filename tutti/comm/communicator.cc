@@ -16,7 +16,7 @@
 namespace tutti::comm {
 namespace {
 
-// What a person should know about the job before it runs.
+// Logs a summary of the job before it runs.
 void announce(const Communicator& communicator, const plan::Mode& mode, bool has_vendor) {
   for (const char letter : {'b', 'n'}) {
     if (!mode.has_letter(letter)) continue;
@@ -38,8 +38,8 @@ void announce(const Communicator& communicator, const plan::Mode& mode, bool has
 
 Communicator::Communicator(std::unique_ptr<CommunicatorState> state) : state_(std::move(state)) {}
 
-// In a forked child the state stays as it is: its threads exist in the parent only, and leaving
-// would speak for the parent.
+// In a forked child the state is kept as it is: its threads exist only in the parent, and a leave notice would be sent
+// in the name of the parent.
 Communicator::~Communicator() {
   if (is_forked_child()) (void)state_.release();
 }
@@ -120,7 +120,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   const auto bytes = static_cast<std::int64_t>(sizeof(Wish));
   all_gather({&mine, bytes, DType::kU8}, {wishes.data(), bytes * size(), DType::kU8}, {},
              {"split"});
-  // Every colour gets a number nobody has used yet; all ranks compute the same.
+  // Every colour gets an unused number; all ranks compute the same one.
   std::vector<std::int64_t> colors;
   std::int64_t first_id = 0;
   for (const Wish& wish : wishes) {

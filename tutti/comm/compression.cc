@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kNames = {"none", "bf16", "f16", "int8", "topk"};
 constexpr std::size_t kBlock = 256;  // values that share a scale
 
-// How values lie on the wire, but for topk.
+// Element type on the wire; not for topk.
 DType wire_dtype(Compression kind) {
   constexpr std::array<DType, 4> kTypes = {DType::kF32, DType::kBF16, DType::kF16, DType::kI8};
   return kTypes[static_cast<std::size_t>(kind)];
@@ -36,7 +36,7 @@ std::size_t top_k_count(double fraction, std::size_t count) {
   return std::min(k, count);
 }
 
-// Calls `body(b, begin, count)` for each block of int8, whose scales lie before all bytes.
+// Calls `body(b, begin, count)` for each block of int8. The scales of all blocks precede the bytes.
 template <class Body>
 void for_blocks(std::size_t count, Body&& body) {
   for (std::size_t b = 0; b < block_count(count); ++b) {

@@ -1,21 +1,17 @@
-// Fewer bytes on the wire. A codec turns f32 values into a shorter form and back; collectives
-// exchange that form.
+// Compression of f32 values for transfers. A codec encodes values in fewer bytes and decodes them; collectives exchange
+// the encoded form.
+// - bf16, f16: 2 bytes per value, rounded to nearest even.
+// - int8: blocks of 256 values share one f32 scale, the largest magnitude / 127. Each value is one byte, with an error
+//   of at most half a scale. About 1.016 bytes per value.
+// - topk: the given fraction of the values with the largest magnitudes, exactly, as index and value. 8 bytes per value
+//   sent.
 //
-//   bf16, f16   2 bytes per value, rounded to nearest even.
-//   int8        blocks of 256 values share one f32 scale, the largest magnitude / 127; each value
-//   is one byte,
-//               wrong by at most half a scale. About 1.016 bytes per value.
-//   topk        the given fraction of the values with the largest magnitudes, exactly, as index and
-//   value: 8 bytes for
-//               each that is sent, nothing for the others.
+// Error feedback: the part of the values that a step does not send is stored in a residual and added to the values of
+// the next step. Over all steps, the decoded values plus the last residual add up to the input, so the error stays
+// bounded; without it, small gradients would never be sent. A residual belongs to one buffer on one rank.
 //
-// Error feedback. Whatever a step does not say is kept in a residual and added to the values of the
-// next step. So over all steps the decoded values and the last residual add up to what was given,
-// and what is lost stays bounded however long training runs; without it, small gradients would
-// never arrive. The residual belongs to one buffer on one rank.
-//
-// Values that are not finite stay visible: a NaN or infinity is sent (in an int8 block it makes the
-// block NaN) and never enters the residual, which would keep it for ever.
+// Non-finite values stay visible: a NaN or infinity is sent (an int8 block becomes NaN) and never enters the residual,
+// which would keep it forever.
 #pragma once
 
 #include <cstddef>
@@ -32,30 +28,28 @@ class Codec {
  public:
   static constexpr double kDefaultFraction = 0.01;
 
-  // kNone sends f32 as it is. `fraction`, for kTopK only, in (0, 1]; else ConfigError.
+  // kNone sends f32 unchanged. `fraction` is used only for kTopK and must be in (0, 1]; otherwise throws ConfigError.
   explicit Codec(Compression kind = Compression::kNone, double fraction = kDefaultFraction);
-  // "none", "bf16", "f16" or "fp16", "int8", "topk" or "topk:0.05"; throws ConfigError that lists
-  // them.
+  // "none", "bf16", "f16" or "fp16", "int8", "topk" or "topk:0.05". Throws ConfigError, which lists the valid values.
   static Codec parse(std::string_view text);
-  // The form that `parse` reads: the same on two ranks exactly when their codecs are.
+  // The form that `parse` reads. Equal on two ranks if and only if their codecs are equal.
   std::string text() const;
   Compression kind() const { return kind_; }
 
-  // Depends on the count only, so that every rank knows what to expect.
+  // Depends only on the count, so every rank knows the size of the messages.
   std::size_t encoded_bytes(std::int64_t count) const;
 
-  // Writes encoded_bytes(values.size()) bytes to `wire`, any alignment. `residual` is as long as
-  // `values`, zero at first, and may be empty: then what is not said is lost. At most 2^32 values
-  // for kTopK.
+  // Writes encoded_bytes(values.size()) bytes to `wire`, at any alignment. `residual` has the size of `values` and is
+  // initially zero; if it is empty, the error is lost. At most 2^32 values for kTopK.
   void encode(std::span<const float> values, std::span<float> residual, std::byte* wire) const;
 
-  // What `encode` wrote for as many values: stored in `values`, or added to them.
-  // Throws CommError when the bytes cannot come from it.
+  // Decodes the output of `encode` for the same number of values: stores it in `values`, or adds it to them. Throws
+  // CommError if the bytes are invalid.
   void decode(const std::byte* wire, std::span<float> values) const;
   void accumulate(const std::byte* wire, std::span<float> values) const;
 
  private:
-  // values += sign * what the wire says
+  // values += sign * decoded values
   void add(const std::byte* wire, float sign, std::span<float> values) const;
 
   Compression kind_;

@@ -1,5 +1,4 @@
-// The options of the communication library: one table for DDL_OPTIONS, the environment, C++, Python
-// and the docs.
+// Options of the communication library: one table for DDL_OPTIONS, the environment, C++, Python and the reference page.
 #pragma once
 
 #include <string_view>
@@ -10,12 +9,12 @@ namespace tutti::comm {
 
 const OptionTable& comm_options();
 
-// Reads an option string as the C API and DDL_OPTIONS have it: "-mode p:2x2x1x1 -dump_iter 100".
-// Throws ConfigError that says what to write. `source` is what Options::source will tell.
+// Applies an option string in the form of the C API and DDL_OPTIONS: "-mode p:2x2x1x1 -dump_iter 100". Throws
+// ConfigError if it is invalid. `source`: result of Options::source for these options.
 void apply_option_string(Options& options, std::string_view text,
                          std::string_view source = "program");
 
-// What the environment says: the variable of each option, then DDL_OPTIONS.
+// Options from the environment: the variable of each option, then DDL_OPTIONS.
 Options environment_options();
 
 }  // namespace tutti::comm

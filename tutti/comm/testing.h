@@ -12,7 +12,7 @@
 
 namespace tutti::comm {
 
-// Options for tests: nothing is measured or kept, stalls show soon.
+// Options for tests: no measurements, no files, early stall reports.
 inline Options test_options(const std::string& text = "") {
   Options options(comm_options());
   options.set("tune_seconds", "0");
@@ -22,8 +22,7 @@ inline Options test_options(const std::string& text = "") {
   return options;
 }
 
-// Which host each rank is on: {2, 1} means ranks 0 and 1 on host0, rank 2 on host1. `dealt`: one
-// rank per host in turn.
+// Host name of each rank: {2, 1} puts ranks 0 and 1 on host0 and rank 2 on host1. `dealt`: round-robin.
 inline std::vector<std::string> host_names(const std::vector<int>& ranks_per_host,
                                            bool dealt = false) {
   std::vector<std::string> names;

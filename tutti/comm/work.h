@@ -1,4 +1,4 @@
-// An operation that runs on its own.
+// Handle of an asynchronous operation.
 #pragma once
 
 #include <chrono>
@@ -8,19 +8,19 @@
 
 namespace tutti::comm {
 
-// A handle; copies mean the same operation. The buffers of the operation must live until it is
-// complete, even when the handle is dropped. Safe from every thread.
+// Copies refer to the same operation. The buffers must stay alive until the operation is complete, even if the handle
+// is dropped. Thread-safe.
 class Work {
  public:
   struct State;
-  Work() = default;  // complete
+  Work() = default;  // a completed operation
   explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   bool is_complete() const;
-  // Blocks until complete; throws what made the operation fail. Runs operations that no thread has
-  // begun yet on the calling thread.
+  // Blocks until the operation is complete; throws its failure. Runs operations that no thread has started on the
+  // calling thread.
   void wait() const;
-  // Returns false when `limit` has passed before it is complete. Never throws what made it fail.
+  // Returns false if the operation is not complete after `limit`. Does not throw the failure of the operation.
   bool wait_for(std::chrono::milliseconds limit) const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::nanoseconds kAtOnce{1};  // 0 would disarm the timer
 
-// An exception leaves the thread only as the outcome of its work.
+// Exceptions become the outcome of the work and never leave the thread.
 Result run_job(const WorkQueue::Job& job) {
   try {
     return job();
@@ -86,7 +86,7 @@ void WakeTimer::wait() {
 
 Work WorkQueue::start(Job job) {
   auto state = std::make_shared<Work::State>();
-  if (is_in_task()) {  // a part of that task, which cannot wait for its successors
+  if (is_in_task()) {  // part of that task, which must not wait for later tasks
     state->complete(run_job(job));
     return Work(std::move(state));
   }
@@ -94,8 +94,7 @@ Work WorkQueue::start(Job job) {
   state->number = push(
       [this, job = std::move(job), state] {
         Result outcome = run_job(job);
-        // First idle, then complete: the thread that sees the work complete may run its next
-        // operation itself.
+        // First idle, then complete: the thread that sees the work complete may run its next operation itself.
         count_down();
         state->complete(std::move(outcome));
         return Sequel();
@@ -129,7 +128,7 @@ void WorkQueue::wake(std::chrono::nanoseconds delay) {
     ++sleeping_;
     threads_.emplace_back([this] { loop(); });
   }
-  if (is_hurried_) return;  // setting it again would take back that it has fired
+  if (is_hurried_) return;  // setting it again would cancel the expiration
   is_hurried_ = delay == kAtOnce;
   timer_->set(delay);
 }
@@ -150,7 +149,7 @@ void WorkQueue::run_next(Runner runner) {
   is_counted_ = true;
   mutex_.unlock();
   Sequel sequel = task();
-  task = nullptr;  // what it holds is released before any thread learns that it is done
+  task = nullptr;  // released before any thread sees that the task is done
   mutex_.lock();
   count_down();
   runner_ = std::thread::id();
@@ -159,7 +158,7 @@ void WorkQueue::run_next(Runner runner) {
   if (sequel) run_sequel(runner, std::move(sequel));
 }
 
-// For as long as the sequel takes, this thread is not one that looks.
+// While the sequel runs, this thread does not count as one that takes tasks.
 void WorkQueue::run_sequel(Runner runner, Sequel sequel) {
   ++following_;
   if (runner == Runner::kOwnThread) --looking_;
@@ -232,7 +231,7 @@ void WorkQueue::loop() {
     --looking_;
     ++sleeping_;
   }
-  timer_->set(kAtOnce);  // for the next thread that is to end
+  timer_->set(kAtOnce);  // for the next thread that must end
 }
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-// What hwloc finds, as a Machine. The only file that knows hwloc.
+// Discovery of the machine with hwloc. The only file that uses hwloc.
 #include <fmt/format.h>
 #include <hwloc.h>
 
@@ -39,7 +39,7 @@ void for_each(hwloc_topology_t topology, hwloc_obj_type_t type, Visit visit) {
   }
 }
 
-// The index of the socket that `object` (with its cpuset) lies on; -1 when it is on several.
+// Index of the socket that contains `object` (with its cpuset); -1 if it spans several.
 int socket_of(hwloc_topology_t topology, const hwloc_obj& object) {
   int socket = -1, index = 0;
   for_each(topology, HWLOC_OBJ_PACKAGE, [&](const hwloc_obj& package) {
@@ -67,7 +67,7 @@ std::string cpu_model_of(hwloc_topology_t topology) {
   return model.empty() ? "unknown" : model;
 }
 
-// Machines whose firmware names no sockets or cores get one of each around what there is.
+// Adds a socket or core where the firmware reports none.
 std::vector<Socket> sockets_of(hwloc_topology_t topology) {
   std::vector<Socket> sockets;
   for_each(topology, HWLOC_OBJ_PACKAGE, [&](const hwloc_obj&) { sockets.emplace_back(); });
@@ -113,7 +113,7 @@ std::vector<Cache> caches_of(hwloc_topology_t topology) {
   return caches;
 }
 
-// Compute devices: not what only drives a screen, nor the processor itself in the dress of OpenCL.
+// True for compute devices: not for display-only devices, nor for the CPU as an OpenCL device.
 bool is_accelerator(const hwloc_obj& device) {
   const auto type = device.attr->osdev.type;
   const std::string backend = info_of(device, "Backend");
@@ -129,7 +129,7 @@ std::int64_t memory_of(const hwloc_obj& device) {
   return 0;
 }
 
-// One card may show itself through several drivers; its first name counts.
+// A card may appear once per driver; its first name is used.
 std::vector<Accelerator> accelerators_of(hwloc_topology_t topology) {
   std::vector<Accelerator> accelerators;
   std::set<hwloc_obj_t> cards;
@@ -160,16 +160,16 @@ Machine machine_of(hwloc_topology_t topology) {
   return machine;
 }
 
-// `choose` sets where the topology comes from.
+// `choose` selects the source of the topology.
 template <class Choose>
 Topology load(const std::string& from, Choose choose) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0)
     throw MemoryError("DDL-2-20", "hwloc has no memory to start.");
   Topology topology(raw);
-  // The whole host, also what this process may not use; that is told by allowed_cpus.
+  // The whole host, including CPUs that this process may not use; allowed_cpus lists the usable ones.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  // Linux itself tells what libpciaccess would, without its leaks; screens are of no interest.
+  // Linux provides the same information as libpciaccess, which leaks memory; displays are not needed.
   for (const char* component : {"pci", "gl"}) {
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   }
@@ -185,7 +185,7 @@ Topology load(const std::string& from, Choose choose) {
   return topology;
 }
 
-// What the affinity mask allows, among what the control groups allow.
+// CPUs allowed by both the affinity mask and the cgroups.
 CpuList allowed_cpus_of(hwloc_topology_t topology) {
   const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> set(hwloc_bitmap_alloc(),
                                                                           &hwloc_bitmap_free);

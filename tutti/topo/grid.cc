@@ -8,7 +8,7 @@
 namespace tutti::topo {
 namespace {
 
-// Takes `position` apart along the dimensions from `first` on, the first fastest.
+// Converts `position` to coordinates along the dimensions from `first` on, the first fastest.
 void append_digits(const Grid& grid, std::size_t first, int position, std::vector<int>* digits) {
   for (std::size_t d = first; d < grid.dimensions.size(); ++d) {
     digits->push_back(position % grid.dimensions[d].size);

@@ -1,5 +1,5 @@
-// How ranks sit in the machine, as the planner sees it: which share a host, and along which
-// dimensions they are arranged. Plain data, made by topo/layout.h.
+// Process grid for the planner: the ranks of each host, and the dimensions along which ranks are arranged. Plain data,
+// created by topo/layout.h.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ struct Dimension {
   std::string name;  // accelerator, socket, node, rack, aisle
   int size = 1;
   Link link;
-  bool mapped = false;  // its ranks can map each other's library memory
+  bool mapped = false;  // ranks can map each other's library memory
 };
 
 // Ranks in a product of dimensions, fastest link first.
-// Even: the product of the sizes is the number of ranks, and ranks[p] is the rank at position p,
-// dimension 0 fastest. Uneven hosts: dimension 0 has size 0 ("as many as the host has") and is
-// mapped, the other sizes multiply to the number of hosts, and `ranks` lists host after host.
+// - Even: the product of the sizes is the number of ranks, and ranks[p] is the rank at position p, dimension 0 fastest.
+// - Uneven hosts: dimension 0 has size 0 ("ranks of the host") and is mapped, the product of the other sizes is the
+//   number of hosts, and `ranks` lists host by host.
 struct Grid {
   std::vector<Dimension> dimensions;
   std::vector<int> ranks;
@@ -42,9 +42,9 @@ struct Grid {
   }
 };
 
-// The ranks that differ only in their coordinate along `dimension`, in its order; every rank is in
-// one group. Uneven hosts: along dimension 0 the hosts themselves, along another the ranks of equal
-// place on their hosts, so a group is short where a host has fewer ranks.
+// Groups of ranks that differ only in their coordinate along `dimension`, in its order. Every rank is in one group.
+// Uneven hosts: along dimension 0 a group is a host; along another dimension it has the ranks with the same index on
+// their hosts, so it is shorter if a host has fewer ranks.
 std::vector<std::vector<int>> groups(const Grid& grid, int dimension);
 
 // "2x4x1x1", as in a mode string; "*x3x1x1" for uneven hosts.

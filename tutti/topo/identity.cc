@@ -23,7 +23,7 @@ std::string first_word_of(const std::string& path) {
   return word;
 }
 
-// "4026531840" of the link "net:[4026531840]".
+// "4026531840" for the link "net:[4026531840]".
 std::string namespace_number(const char* kind) {
   std::error_code error;
   const std::string link =
@@ -33,8 +33,7 @@ std::string namespace_number(const char* kind) {
                                                          : link.substr(begin + 1, end - begin - 1);
 }
 
-// From sysfs and not from hwloc: every rank asks this at start, and full discovery takes much
-// longer.
+// From sysfs instead of hwloc: every rank calls this at the start, and full discovery takes much longer.
 int bound_socket() {
   std::set<std::string> sockets;
   for (const int cpu : os::allowed_cpus()) {
@@ -101,7 +100,7 @@ HostIdentity parse_identity(std::string_view text) {
 
 std::string sharing_key(const HostIdentity& identity) {
   if (!identity.host_id.empty()) return "id " + identity.host_id;
-  // Without boot ids the name is the only hint; the memory probe that follows has the last word.
+  // Without boot ids only the name is available; the memory probe that follows is authoritative.
   return fmt::format("{} {} {}", identity.boot_id.empty() ? identity.name : identity.boot_id,
                      identity.network_namespace, identity.pid_namespace);
 }

@@ -15,7 +15,7 @@ namespace {
   throw ConfigError("DDL-2-05", message);
 }
 
-// The host index of every rank below `size`; throws unless each rank is on exactly one host.
+// Index of the host of each rank below `size`. Throws unless each rank is on exactly one host.
 std::vector<int> hosts_of_ranks(const Layout& layout, int size) {
   std::vector<int> host_of(static_cast<std::size_t>(size), -1);
   for (std::size_t h = 0; h < layout.hosts.size(); ++h) {
@@ -76,7 +76,7 @@ Layout make_layout(const std::vector<HostIdentity>& identities, const Maps& maps
     layout.hosts[*found].ranks.push_back(rank);
     layout.hosts[*found].sockets.push_back(identity.socket);
   }
-  // Half-known sockets would make a dimension that is not there.
+  // If the sockets are known for only some ranks, they would form a dimension that does not exist.
   for (Host& host : layout.hosts) {
     if (std::ranges::find(host.sockets, -1) != host.sockets.end()) host.sockets.clear();
   }

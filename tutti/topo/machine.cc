@@ -18,7 +18,7 @@ std::string plural(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// Two texts side by side, and a list of those that are not the same.
+// Compares two machines field by field and collects the differences.
 class Comparison {
  public:
   Comparison(const Machine& a, const Machine& b) : a_(a), b_(b) {}

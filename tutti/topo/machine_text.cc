@@ -1,5 +1,5 @@
-// The text form of a machine, both ways: a first line `tutti machine 1`, then `key = value` lines,
-// first those of the whole, then those of `[sections]`. `#` starts a comment.
+// Text format of a machine, reader and writer: a first line `tutti machine 1`, then `key = value` lines, first the
+// global ones, then those of `[sections]`. `#` starts a comment.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +19,7 @@ namespace {
 using Keys = std::vector<std::string_view>;
 
 struct SectionForm {
-  std::string_view name;  // empty: the keys before the first section
+  std::string_view name;  // empty: keys before the first section
   Keys required, optional = {};
 };
 
@@ -45,8 +45,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-// The value of a line, so that what is written can be read: no line ends, no comment sign, no outer
-// spaces.
+// Makes a value safe to write: no line breaks, no comment sign, no surrounding spaces.
 std::string clean_value(std::string_view text) {
   std::string value(text);
   for (char& character : value) {
@@ -76,7 +75,7 @@ class Section {
     return std::ranges::find(entries_, key, &Entry::key) != entries_.end();
   }
 
-  // Each sets `to` to the value of the key, if there is one.
+  // Each sets `to` to the value of the key, if it exists.
   void read(std::string_view key, std::string& to) const {
     if (has(key)) to = entry(key).value;
   }
@@ -113,7 +112,7 @@ class Section {
     const auto [end, error] = std::from_chars(text.data(), last, value);
     return error == std::errc() && end == last;
   }
-  // Lists that spaces separate; "none": no list.
+  // Lists separated by spaces; "none": no list.
   static std::vector<CpuList> parse_lists(std::string_view text) {
     std::vector<CpuList> lists;
     for (std::string_view rest = text == "none" ? "" : text; !rest.empty();) {
@@ -142,7 +141,7 @@ class Section {
   std::vector<Entry> entries_;
 };
 
-// Takes the text apart into sections, the first of which holds the keys of the whole.
+// Splits the text into sections; the first holds the global keys.
 class Parser {
  public:
   explicit Parser(const std::string& source) : source_(source), sections_{Section("", source, 1)} {}

@@ -1,5 +1,4 @@
-// From hosts to dimensions: which sizes, which rank at which position, which dimension stays on a
-// host.
+// Construction of the process grid: sizes of the dimensions, position of each rank, dimensions that stay within a host.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +26,7 @@ std::string shape(const std::vector<int>& sizes) {
   return fmt::to_string(fmt::join(sizes, "x"));
 }
 
-// Ranks per host when all hosts have the same, otherwise 0.
+// Ranks per host if all hosts have the same number, otherwise 0.
 int ranks_per_host(const Layout& layout) {
   const std::size_t first = layout.hosts[0].ranks.size();
   const bool even = std::ranges::all_of(
@@ -35,8 +34,7 @@ int ranks_per_host(const Layout& layout) {
   return even ? static_cast<int>(first) : 0;
 }
 
-// Ranks of a host so that those of one socket follow each other, otherwise in the order of the
-// layout.
+// Ranks of a host grouped by socket, otherwise in the order of the layout.
 std::vector<int> sorted_by_socket(const Host& host) {
   std::vector<std::size_t> order(host.ranks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -48,7 +46,7 @@ std::vector<int> sorted_by_socket(const Host& host) {
   return ranks;
 }
 
-// Sizes that fit the layout, as many as the user wrote.
+// Sizes that fit the layout, with as many dimensions as requested.
 std::vector<int> suggested_sizes(const Layout& layout, std::size_t count) {
   std::vector<int> sizes(std::clamp<std::size_t>(count, 1, 5), 1);
   const int per_host = ranks_per_host(layout);
@@ -74,7 +72,7 @@ void check_sizes(const Layout& layout, const std::vector<int>& sizes) {
                   shape(suggested_sizes(layout, sizes.size()))));
 }
 
-// Needs the dimensions' sizes, the positions and the hosts.
+// Requires the sizes of the dimensions, the positions and the hosts.
 bool stays_on_hosts(const Grid& grid, int dimension, const std::vector<int>& host_of) {
   const auto host = [&](int rank) { return host_of[rank]; };
   return std::ranges::all_of(groups(grid, dimension), [&](const std::vector<int>& group) {

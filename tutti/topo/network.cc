@@ -49,7 +49,7 @@ unsigned char mask_of(int prefix, std::size_t byte) {
 int bind_and_listen(int socket, const SocketAddress& address) {
   if (socket < 0) return -1;
   const int one = 1;
-  // Connections of a job that just ended must not keep the next from its port.
+  // Connections of a job that has just ended must not block the port for the next job.
   if (address.port() != 0) ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (::bind(socket, address.data(), address.size) == 0 && ::listen(socket, SOMAXCONN) == 0) {
     return socket;
@@ -143,9 +143,9 @@ std::vector<Interface> own_interfaces() {
 }
 
 int listen_everywhere(int port, int flags) {
-  int family = AF_INET6;  // takes IPv4 too
+  int family = AF_INET6;  // also accepts IPv4
   int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-  if (socket < 0) {  // a kernel without IPv6
+  if (socket < 0) {  // kernel without IPv6
     family = AF_INET;
     socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
   }

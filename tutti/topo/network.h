@@ -1,4 +1,4 @@
-// Addresses that sockets connect to, of IPv4 and IPv6, and the interfaces of this host.
+// Socket addresses of IPv4 and IPv6, and the network interfaces of this host.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,41 +14,41 @@ struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;
 
-  // Of "192.0.2.1" or "2001:db8::1"; nothing when the text is neither.
+  // Parses "192.0.2.1" or "2001:db8::1"; nullopt for anything else.
   static std::optional<SocketAddress> parse(const std::string& text, int port = 0);
-  // Nothing when it belongs to another family, or to none.
+  // Returns nullopt for other address families.
   static std::optional<SocketAddress> copy(const sockaddr* address);
-  // Of this end of a socket; without a port where it has none.
+  // Local address of a socket; port 0 if it has none.
   static SocketAddress of(int socket);
 
   int family() const { return storage.ss_family; }
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage); }
   int port() const;
-  // Without the port.
+  // The address without the port.
   std::string text() const;
-  // The address in network order: 4 or 16.
+  // The address in network byte order: 4 or 16 bytes.
   std::span<const unsigned char> bytes() const;
 };
 
 struct Interface {
   std::string name;  // eth0
   SocketAddress address;
-  int prefix = 0;  // bits of the network
+  int prefix = 0;  // length of the network prefix in bits
 
-  // 192.0.2.0/24
+  // For example 192.0.2.0/24.
   std::string network() const;
-  // Whether the address is in the same network.
+  // True if the address is in the same network.
   bool reaches(const SocketAddress& other) const;
 };
 
-// Those that are up and not the loopback, IPv4 before IPv6. Without addresses of one link only
-// (fe80::), which say nothing to others.
+// Interfaces that are up, without the loopback; IPv4 before IPv6. Link-local addresses (fe80::) are omitted, because
+// other hosts cannot use them.
 std::vector<Interface> own_interfaces();
 
-// A socket that listens on `port` (0: any free one) of all addresses of both families; the caller
-// closes it. -1 when it cannot (errno says why). `flags`: SOCK_NONBLOCK or none.
+// Returns a socket that listens on `port` (0: any free port) of all addresses of both families; the caller closes it.
+// Returns -1 with errno set on failure. `flags`: SOCK_NONBLOCK or 0.
 int listen_everywhere(int port, int flags = 0);
-// The same on one address only, whose port may be 0.
+// The same for one address, whose port may be 0.
 int listen_on(const SocketAddress& address, int flags = 0);
 
 }  // namespace tutti::topo

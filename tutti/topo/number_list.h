@@ -1,4 +1,4 @@
-// Lists of small numbers (ranks, CPUs) as people write them: "0-3,8".
+// Lists of small numbers (ranks, CPUs) in the form "0-3,8".
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace tutti::topo {
 
-// Keeps the order; three or more consecutive rising numbers become a range. Empty: "none".
+// Keeps the order; three or more consecutive ascending numbers become a range. Empty: "none".
 std::string format_list(std::span<const int> numbers);
 
-// The inverse; throws ConfigError on anything but numbers, rising ranges and commas, or above 16
+// The inverse. Throws ConfigError for anything except numbers, ascending ranges and commas, and for numbers above 16
 // million.
 std::vector<int> parse_list(std::string_view text);
 

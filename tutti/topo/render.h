@@ -1,5 +1,4 @@
-// Machines, layouts and grids for people: what `tutti info` and the launcher print. Lines end with
-// a newline.
+// Human-readable output of machines, layouts and grids, for `tutti info` and the launcher. Lines end with a newline.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace tutti::topo {
 
 std::string render(const Machine& machine);
 std::string render(const Layout& layout);
-// One line per dimension: name, size, how its ranks talk, what a message costs.
+// One line per dimension: name, size, transport between its ranks, cost of a message.
 std::string render(const Grid& grid);
 
 }  // namespace tutti::topo

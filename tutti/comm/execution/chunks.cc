@@ -43,8 +43,7 @@ Result cut_vector(const Operation& operation, const Run& run) {
   return outcome;
 }
 
-// Elements of a chunk in each piece. Chunks are about equal, and begin at cache lines where pieces
-// do.
+// Elements of a chunk in each piece. Chunks have about equal size and start at cache lines if the pieces do.
 std::int64_t part_of(const PieceCounts& pieces, std::int64_t width) {
   constexpr std::int64_t kUnit = 64;
   const std::int64_t longest = *std::ranges::max_element(pieces);
@@ -57,7 +56,7 @@ std::int64_t part_of(const PieceCounts& pieces, std::int64_t width) {
   return std::min(most, (even + kUnit - 1) / kUnit * kUnit);
 }
 
-// The buffer with one piece per rank keeps its address. The other, of all_gather say, is this
+// The buffer with one piece per rank keeps its address. The other buffer, such as the input of an all_gather, is this
 // rank's piece.
 Result cut_pieces(const Operation& operation, int rank, int ranks, const Run& run) {
   const PieceCounts pieces = pieces_of(operation, ranks);

@@ -46,10 +46,10 @@ Result Executor::run_lanes(const plan::Plan& plan, const Operation& operation,
   return outcome;
 }
 
-// Earlier lanes go first: after every step that took time the search starts over, so that the slow
-// network of the first chunk is under way before the fast memory works on the second.
+// Earlier lanes have priority: after every step that took time the search restarts at lane 0, so the network transfer
+// of the first chunk is in flight before the second chunk is reduced in memory.
 Result Executor::advance_lanes() {
-  std::int64_t idle_since = 0;  // 0: at work
+  std::int64_t idle_since = 0;  // 0: making progress
   for (;;) {
     bool all_finished = true;
     bool advanced = false;
@@ -60,7 +60,7 @@ Result Executor::advance_lanes() {
       if (!step) return step;
       all_finished &= lanes_[i].is_finished();
     }
-    // Headers leave with the data behind them, so nobody asks for them before the end.
+    // Headers precede the data on the same connection, so their transfers are tested only at the end.
     if (all_finished && !advanced) {
       bool agreed = true;
       Result said = handshakes_.finish(&agreed);
@@ -76,7 +76,7 @@ Result Executor::advance_lanes() {
   }
 }
 
-// Runs the lane's next step as far as it goes without waiting.
+// Runs the next step of the lane as far as possible without waiting.
 Result Executor::advance(LaneState& lane, bool* advanced) {
   const plan::Step& step = lane.step();
   bool finished = true;
@@ -104,7 +104,7 @@ Result Executor::run_step(LaneState& lane, const plan::Step& step, bool* finishe
     case StepKind::kReduceMapped: return host_steps_.reduce_mapped(step);
     case StepKind::kReadMapped: return host_steps_.read_mapped(step);
     case StepKind::kReduceLocal: reduce_local(step); break;
-    case StepKind::kHostAllReduce: break;  // the only step of its plan: see run
+    case StepKind::kHostAllReduce: break;  // the only step of its plan; handled by run
     case StepKind::kCopy:
       if (memory.own(step.source) != memory.own(step.target)) {
         std::memmove(memory.own(step.target), memory.own(step.source),
@@ -126,9 +126,9 @@ void Executor::reduce_local(const plan::Step& step) const {
   running_.reduce_step(step, sources, targets, step.target.count);
 }
 
-// Nothing could advance. Awake first; then local waits sleep on the flag that is missing, waits for
-// messages in the wire. Where the wire cannot, messages must be looked for, after naps. Who waits
-// for both looks at the flags between short sleeps.
+// Called when no lane could advance. Spins and yields first. Then the thread sleeps: on the missing flag if it waits
+// for a local rank, in the wire if it waits for messages. If the wire cannot block, messages are polled between sleeps.
+// If it waits for both, flags are polled between short sleeps.
 Result Executor::pause(std::int64_t idle_since) {
   const std::int64_t waited = now_ns() - idle_since;
   if (backoff_.yield(waited)) return Result::ok();
@@ -141,7 +141,7 @@ Result Executor::pause(std::int64_t idle_since) {
     on_vendor |= lane.step().kind == StepKind::kVendor;
     if (lane.waits_locally() && !local) local = &lane;
   }
-  on_messages |= !local;  // headers are left when no lane is
+  on_messages |= !local;  // without waiting lanes, only headers are pending
   constexpr std::int64_t kShortSleep = 50'000, kMinSleep = 20'000, kMaxSleep = 200'000;
   if (!on_messages) {
     host_steps_.await(*local);
@@ -154,7 +154,7 @@ Result Executor::pause(std::int64_t idle_since) {
   return stall_handler_.on_stall(awaited_rank(), waited);
 }
 
-// One rank whose part is missing, for the report.
+// A rank whose data is missing, for the stall report.
 int Executor::awaited_rank() const {
   for (std::size_t i = 0; i < running_.plan->lanes.size(); ++i) {
     if (lanes_[i].is_finished()) continue;

@@ -1,4 +1,4 @@
-// Runs plans: the lanes of a plan side by side, each in order, on one thread.
+// Execution of plans: runs the lanes of a plan concurrently, each in order, on one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,38 @@
 
 namespace tutti::comm {
 
-// What one rank needs to run plans; all must outlive the executor.
+// Resources of one rank that plans need. All must outlive the executor.
 struct ExecutorContext {
-  int rank = 0;          // of the communicator, whose ranks the plans name
+  int rank = 0;          // rank in the communicator; plans use these ranks
   Wire* wire = nullptr;  // peers are ranks of the communicator
   HostGroup* host = nullptr;
   Arena* arena = nullptr;
   StallHandler* stall_handler = nullptr;
-  VendorCollectives* vendor = nullptr;    // may be absent
-  std::vector<int> transport_ranks = {};  // of the ranks of the communicator, for the vendor
+  VendorCollectives* vendor = nullptr;    // may be nullptr
+  std::vector<int> transport_ranks = {};  // transport rank of each rank; for `vendor`
 };
 
 class Executor {
  public:
   explicit Executor(const ExecutorContext& context);
 
-  // Runs this rank's plan of the operation; all ranks run theirs. Blocks, on the calling thread.
-  // After a failure the communicator cannot be used any more: peers may be in the middle of the
-  // operation.
+  // Runs this rank's plan of the operation; all ranks run theirs. Blocks the calling thread. After a failure the
+  // communicator is unusable, because peers may be in the middle of the operation.
   Result run(const plan::Plan& plan, const Operation& operation, const OpRecord& record) {
-    // Lanes, headers and clocks would take longer than a small vector does.
+    // Lanes, headers and timing would take longer than the reduction of a small vector.
     if (const plan::Step* step = plan.host_all_reduce()) [[likely]]
       return all_reduce_.run(*step, operation, record);
     return run_lanes(plan, operation, record);
   }
-  // The row that the last plan of one kHostAllReduce ran.
+  // Name of the algorithm of the last plan that was a kHostAllReduce.
   const char* last_host_row() const { return all_reduce_.last_row(); }
 
-  // Running the plan takes little library memory beyond the caller's own buffers.
+  // True if running the plan needs little library memory in addition to the caller's buffers.
   bool has_room_for(const plan::Plan& plan, const Operation& operation) const {
     return running_.memory.has_room_for(plan, operation);
   }
 
-  // Over all plans since `reset_times`, but those of one kHostAllReduce.
+  // Times of all plans since `reset_times`, except those of kHostAllReduce.
   const DimensionTimes& times() const { return times_; }
   void reset_times() { times_ = {}; }
 
@@ -66,12 +65,12 @@ class Executor {
   HostSteps host_steps_;
   WireSteps wire_steps_;
   DimensionTimes times_;
-  // Longer than for flags: other ranks on this core, also of other jobs, send and receive packets
-  // between two yields. A process that computes keeps the core for more than a millisecond.
+  // Longer than for flags: between two yields, other ranks on this core, also of other jobs, send and receive packets.
+  // A process that computes keeps the core for more than a millisecond.
   static constexpr std::int64_t kLongYield = 1'000'000;  // ns
   SpinBackoff backoff_{kLongYield};
   std::vector<LaneState> lanes_;
-  std::uint64_t events_seen_ = 0;  // of the wire, before lanes were last looked at
+  std::uint64_t events_seen_ = 0;  // events of the wire before the last pass over the lanes
 };
 
 }  // namespace tutti::comm

@@ -12,8 +12,8 @@ int Handshakes::neighbour(const std::vector<int>& group, int distance) const {
   return group[static_cast<std::size_t>((at + distance + size) % size)];
 }
 
-// To each peer that this rank will send to, and to its neighbour in a group whose collective the
-// transport's library does.
+// Sends the header to each peer that this rank will send data to, and to its neighbour in each group that runs a native
+// collective.
 void Handshakes::start(const plan::Plan& plan, const OpRecord& record) {
   record_ = &record;
   std::vector<int> receivers;

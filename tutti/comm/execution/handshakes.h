@@ -1,5 +1,5 @@
-// Operation headers: before any data, a rank sends each peer of its plan the operation it is in, so
-// peers in different operations fail instead of mixing their messages.
+// Operation headers (collective fingerprints). Before any data, a rank sends the description of its current operation
+// to each peer of its plan. Peers in different operations therefore fail instead of mixing up their messages.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace tutti::comm {
 
 class Handshakes {
  public:
-  // `rank` is this one; `wire` must outlive this.
+  // `rank`: this rank. `wire` must outlive this object.
   Handshakes(Wire& wire, int rank) : wire_(wire), rank_(rank) {}
 
-  // Sends this rank's headers; `record` must stay until `clear`.
+  // Sends this rank's headers. `record` must stay alive until `clear`.
   void start(const plan::Plan& plan, const OpRecord& record);
-  // Whether the header of `peer` has arrived; fails when it disagrees.
+  // Sets `*agreed` if the header of `peer` has arrived. Fails if it describes a different operation.
   Result check(int peer, bool* agreed);
-  // True when no header of this rank is still in flight: the record must stay until then.
+  // Sets `*finished` if no header of this rank is in flight. The record must stay alive until then.
   Result finish(bool* finished);
   void clear();
 
-  // The member of the group before this rank, round it.
+  // The member before this rank in the group; wraps around.
   int before(const std::vector<int>& group) const { return neighbour(group, -1); }
 
  private:

@@ -1,4 +1,4 @@
-// Steps of a plan between ranks of one host: through mapped memory and slots.
+// Steps of a plan between ranks of one host, through mapped memory and shared slots.
 #pragma once
 
 #include <array>
@@ -12,17 +12,16 @@
 
 namespace tutti::comm {
 
-// Each call works as far as it can without waiting; `*finished` becomes false where peers are
-// missing.
+// Each call proceeds as far as possible without waiting and sets `*finished` to false if peers are missing.
 class HostSteps {
  public:
-  // All must outlive this. `rank` is this one, of the communicator.
+  // All arguments must outlive this object. `rank`: this rank in the communicator.
   HostSteps(HostGroup& host, HostSlots& slots, const RunningOperation& running, int rank)
       : host_(host), slots_(slots), windows_(host), running_(running), rank_(rank) {}
 
-  // Shows peers the memory of the running operation.
+  // Publishes the memory of the running operation to the peers.
   void open_windows();
-  // The lane's operation is over.
+  // Marks the end of the lane's operation.
   void end(const LaneState& lane) {
     barriers_passed_[static_cast<std::size_t>(lane.index)] += lane.barriers;
   }
@@ -33,9 +32,9 @@ class HostSteps {
   Result reduce_mapped(const plan::Step& step);
   Result read_mapped(const plan::Step& step);
 
-  // The rank that was missing last, of all operations so far; -1: none.
+  // The rank that was missing last, over all operations; -1: none.
   int awaited_rank() const { return awaited_rank_; }
-  // Sleeps until it may have come to the lane's step, at most one interval of the stall handler.
+  // Sleeps until that rank may have reached the step of the lane, at most one interval of the stall handler.
   void await(const LaneState& lane);
 
  private:
@@ -46,9 +45,9 @@ class HostSteps {
   HostWindows windows_;
   const RunningOperation& running_;
   const int rank_;
-  std::array<std::uint32_t, kMaxLanes> barriers_passed_{};  // over all operations so far
+  std::array<std::uint32_t, kMaxLanes> barriers_passed_{};  // per lane, over all operations
   int awaited_rank_ = -1;
-  std::vector<const void*> sources_;  // of the fold at hand, as targets_
+  std::vector<const void*> sources_;  // operands of the current reduction, like targets_
   std::vector<void*> targets_;
 };
 

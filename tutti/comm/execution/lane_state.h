@@ -18,10 +18,10 @@ struct LaneState {
   bool step_started = false;
   bool receive_started = false;
   std::int64_t step_start_ns = 0;
-  std::uint32_t barriers = 0;  // passed or waited for in this operation
+  std::uint32_t barriers = 0;  // host barriers passed or waited for in this operation
   std::unique_ptr<Transfer> sending;
   std::unique_ptr<Transfer> receiving;
-  std::vector<std::byte> arrived;  // what is received before it is folded
+  std::vector<std::byte> arrived;  // received data that is not yet reduced
 
   bool is_finished() const { return next_step == lane->steps.size(); }
   const plan::Step& step() const { return lane->steps[next_step]; }

@@ -47,7 +47,7 @@ bool OperationMemory::prepare(const plan::Plan& plan, const Operation& operation
   width_ = size_of(operation.dtype);
   const std::size_t input_bytes = static_cast<std::size_t>(plan.input_count) * width_;
   const std::size_t output_bytes = static_cast<std::size_t>(plan.output_count) * width_;
-  // The cast lets one function serve all three.
+  // const_cast, so one function serves all three spaces; the input is never written.
   auto* input = static_cast<std::byte*>(const_cast<void*>(operation.input));
   auto* output = static_cast<std::byte*>(operation.output);
   std::byte* const scratch =
@@ -70,7 +70,7 @@ bool OperationMemory::prepare(const plan::Plan& plan, const Operation& operation
   return is_mapped;
 }
 
-// Calls `copy` with the offsets of each piece in the caller's memory and in ours.
+// Calls `copy` with the offsets of each piece in the caller's memory and in library memory.
 template <class Copy>
 void OperationMemory::for_each_piece(const Copy& copy) const {
   const Operation& operation = *operation_;

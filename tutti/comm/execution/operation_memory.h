@@ -1,4 +1,4 @@
-// Memory of one operation as its plan sees it: the caller's, or library memory where peers map it.
+// Memory of one operation as its plan sees it: the caller's, or library memory if peers map it.
 #pragma once
 
 #include <array>
@@ -10,27 +10,26 @@
 
 namespace tutti::comm {
 
-// Memory that peers map must be in the arena; other memory is staged lane by lane through memory
-// that is. So are pieces with gaps between them: plans know contiguous ones only.
+// Peers can map only memory of the arena. Other memory is staged lane by lane through the arena, and so are pieces with
+// gaps between them, because plans assume contiguous pieces.
 class OperationMemory {
  public:
-  // `arena` must outlive this.
+  // `arena` must outlive this object.
   explicit OperationMemory(Arena& arena) : arena_(arena) {}
   ~OperationMemory();
   OperationMemory(const OperationMemory&) = delete;
   OperationMemory& operator=(const OperationMemory&) = delete;
 
-  // Running the plan takes little library memory beyond the caller's own buffers.
+  // True if running the plan needs little library memory in addition to the caller's buffers.
   bool has_room_for(const plan::Plan& plan, const Operation& operation) const;
-  // The operation begins; it must stay until the last `stage_out`. Returns whether peers map its
-  // memory.
+  // Begins the operation, which must stay alive until the last `stage_out`. Returns true if peers map its memory.
   bool prepare(const plan::Plan& plan, const Operation& operation);
   void stage_in(const plan::Lane& lane) const;
   void stage_out(const plan::Lane& lane) const;
-  // Not after a failure: peers may still read it.
+  // Must not be called after a failure, because peers may still read the blocks.
   void release_large_blocks();
 
-  // This rank's memory of a range.
+  // Address of a range in this rank's memory.
   std::byte* own(const plan::Range& range) const { return base(range.space) + offset_of(range); }
   std::size_t bytes_of(const plan::Range& range) const {
     return static_cast<std::size_t>(range.count) * width_;
@@ -52,12 +51,12 @@ class OperationMemory {
   Arena& arena_;
   const Operation* operation_ = nullptr;
   std::size_t width_ = 1;
-  // By plan::Space, as `blocks_`. Plans never write to the input.
+  // Indexed by plan::Space, like `blocks_`. Plans never write to the input.
   std::array<std::byte*, 3> spaces_{};
   bool stages_input_ = false;
   bool stages_output_ = false;
-  // Library memory for input, output and scratch. Kept between operations up to this size each: a
-  // program that once moved a gigabyte shall not hold a copy of it for ever.
+  // Library memory for input, output and scratch. Blocks up to this size are cached between operations; larger ones are
+  // released, so a single large operation does not hold memory for the rest of the job.
   static constexpr std::size_t kMostKeptBytes = std::size_t{32} << 20;
   std::array<Block, 3> blocks_{};
 };

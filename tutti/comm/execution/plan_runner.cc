@@ -19,7 +19,7 @@ PlanRunner::PlanRunner(Planner& planner, Executor& executor, Arena& arena, Fligh
       shares_hosts_(std::ranges::any_of(
           layout.hosts, [](const topo::Host& host) { return host.ranks.size() > 1; })) {}
 
-// One host folds the vectors of all ranks at once, whatever their type and size.
+// On one host a single step reduces the vectors of all ranks, for any type and size.
 Result PlanRunner::run(const Operation& operation, FlightEntry& entry) {
   if (operation.collective == plan::Collective::kAllReduce && is_one_host_) {
     const plan::Plan& plan = planner_.plan_for(operation);
@@ -37,7 +37,7 @@ Result PlanRunner::run(const Operation& operation, FlightEntry& entry) {
   return wide.perform(operation);
 }
 
-// The step of one host is not timed by the executor.
+// The executor does not time kHostAllReduce, so its time is that of the whole operation.
 DimensionTimes PlanRunner::times_of(const FlightEntry& entry) const {
   if (entry.algorithm != executor_.last_host_row()) return executor_.times();
   DimensionTimes times;
@@ -45,10 +45,9 @@ DimensionTimes PlanRunner::times_of(const FlightEntry& entry) const {
   return times;
 }
 
-// Memory that peers cannot map is copied through library memory. In chunks, so that this memory
-// stays small. All ranks must cut alike, whatever memory they bring, so the size alone decides
-// about vectors. Chunks of pieces are packed and cost copies even of library memory; ranks agree on
-// them.
+// Memory that peers cannot map is copied through library memory, in chunks to bound its size. All ranks must use the
+// same chunks, so for vectors only the size decides. Chunks of pieces are packed, which costs a copy even for library
+// memory, so the ranks agree on whether to use them.
 Result PlanRunner::run_in_chunks(const Operation& operation, FlightEntry& entry) {
   if (!shares_hosts_ || total_bytes(operation, size_) <= kMostStagedBytes) {
     return run_chunk(operation, operation, entry);
@@ -66,7 +65,7 @@ Result PlanRunner::run_in_chunks(const Operation& operation, FlightEntry& entry)
                         [&](const Operation& chunk) { return run_chunk(chunk, operation, entry); });
 }
 
-// Whether any rank of the operation at hand says yes.
+// Sets `*anyone` if any rank of the current operation passes true.
 Result PlanRunner::agree(bool mine, bool* anyone, FlightEntry& entry) {
   std::int32_t answer = mine ? 1 : 0;
   const Operation question{

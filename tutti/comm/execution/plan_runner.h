@@ -1,4 +1,4 @@
-// From an operation to the plans that carry it out, one after the other.
+// Execution of an operation by one or more plans.
 #pragma once
 
 #include "tutti/comm/execution/executor.h"
@@ -10,13 +10,13 @@ namespace tutti::comm {
 
 class PlanRunner {
  public:
-  // All must outlive this. `rank` is this one, of the communicator that `layout` describes.
+  // All arguments must outlive this object. `rank`: this rank in the communicator that `layout` describes.
   PlanRunner(Planner& planner, Executor& executor, Arena& arena, FlightRecord& flight,
              const topo::Layout& layout, int rank);
 
   // Runs the operation; `entry` receives the algorithm of its last plan.
   Result run(const Operation& operation, FlightEntry& entry);
-  // Of the operation that ran last.
+  // Times of the last operation.
   DimensionTimes times_of(const FlightEntry& entry) const;
 
  private:
@@ -31,7 +31,7 @@ class PlanRunner {
   const int rank_;
   const int size_;
   const bool is_one_host_;
-  const bool shares_hosts_;  // some host has several ranks
+  const bool shares_hosts_;  // true if a host has several ranks
 };
 
 }  // namespace tutti::comm

@@ -29,8 +29,7 @@ Planner::Planner(const topo::Grid& grid, int rank, const Options& options, const
       vendor_(vendor),
       override_{.mode = mode, .lanes = static_cast<int>(options.integer("lanes"))},
       eager_bytes_(static_cast<std::size_t>(options.integer("eager_bytes"))) {
-  // All dimensions, also size 1, are named once here, so that a mode that cannot be is an error at
-  // the start.
+  // Validates the mode for all dimensions, including those of size 1, so an invalid mode is reported at the start.
   plan::choose(grid_, {.collective = plan::Collective::kAllReduce, .count = 1}, {}, override_);
 }
 
@@ -50,7 +49,7 @@ plan::Request Planner::all_reduce_of(std::int64_t bytes) const {
   return request_of({.count = std::max<std::int64_t>(1, bytes / 4)});
 }
 
-// MPI knows neither f16 nor bf16: there the mode's wish gives way.
+// MPI has neither f16 nor bf16, so these types ignore mode m.
 bool Planner::vendor_can(const Operation& operation) const {
   const auto& names = override_.mode.algorithms;
   if (std::find(names.begin(), names.end(), "vendor") == names.end()) return true;

@@ -1,4 +1,4 @@
-// The plans of one communicator: chosen once per collective and size, then kept.
+// Plans of one communicator: selected once per collective and size, then cached.
 #pragma once
 
 #include <array>
@@ -17,38 +17,38 @@
 
 namespace tutti::comm {
 
-// The options mode and algorithm; throws ConfigError when they cannot be read.
+// Parses the options `mode` and `algorithm`. Throws ConfigError if they are invalid.
 plan::Mode mode_of(const Options& options);
 
 class Planner {
  public:
-  // `grid` and `vendor` (may be absent) must outlive the planner. Throws ConfigError when the mode
-  // does not fit the grid.
+  // `grid` and `vendor` (may be nullptr) must outlive the planner. Throws ConfigError if the mode does not fit the
+  // grid.
   Planner(const topo::Grid& grid, int rank, const Options& options, const plan::Mode& mode,
           const VendorCollectives* vendor);
 
-  // This rank's plan of the operation, valid until the next call. The same on all ranks that pass
-  // agreeing operations.
+  // This rank's plan of the operation, valid until the next call. Matches the plans of all ranks that pass the same
+  // operation.
   const plan::Plan& plan_for(const Operation& operation) {
     const Recent& recent = recent_[Recent::slot_of(operation)];
     if (recent.plan && recent.is_for(operation)) [[likely]]
       return *recent.plan;
     return plan_for(operation, operation);
   }
-  // The plan of a chunk of `whole`, with the algorithms of the whole: the order of folds does not
+  // The plan of a chunk of `whole`, with the algorithms selected for the whole, so the order of reductions does not
   // depend on chunks.
   const plan::Plan& plan_for(const Operation& chunk, const Operation& whole);
-  // Neither the mode nor reproducible folds say what to do.
+  // True if neither the mode nor reproducible reductions determine the algorithm.
   bool has_choice() const;
-  // What mode p found out: decides from now on. All ranks must pass the same.
+  // Sets the measurements of mode p, which determine the selection from now on. All ranks must pass the same.
   void set_measured(std::vector<plan::Measurement> measured);
-  // The largest vector that one host reduces by host_eager. All ranks must pass the same.
+  // Sets the largest vector that one host reduces with host_eager. All ranks must pass the same.
   void set_eager_bytes(std::int64_t bytes);
-  // What would be done for an all_reduce of so many bytes of f32.
+  // The choice for an all_reduce of `bytes` bytes of f32.
   plan::Choice all_reduce_choice(std::int64_t bytes) const;
-  // What is worth measuring for it, the cheapest by the model first.
+  // Choices for it that are worth measuring, cheapest by the cost model first.
   std::vector<plan::Choice> all_reduce_candidates(std::int64_t bytes) const;
-  // The dimensions and the choice per size class, for people.
+  // The dimensions and the choice per size class, human-readable.
   std::string description() const;
 
  private:
@@ -56,8 +56,8 @@ class Planner {
   using Counts = std::vector<std::int64_t>;
   using Key = std::tuple<plan::Collective, std::int64_t, Counts, std::int64_t, Counts, int,
                          std::size_t, bool>;
-  // The last plan of each slot, found without a search: the search takes as long as reducing a
-  // small vector does. Operations that give counts are not among them.
+  // The last plan of each slot, found without a search, which would take as long as reducing a small vector. Not used
+  // for operations with counts.
   struct Recent {
     plan::Collective collective{};
     DType dtype{};
@@ -90,7 +90,7 @@ class Planner {
   std::size_t eager_bytes_;
   std::map<Key, std::shared_ptr<const plan::Plan>> plans_;
   std::array<Recent, 8> recent_;
-  std::shared_ptr<const plan::Plan> last_;  // the last one given, also when `plans_` is full
+  std::shared_ptr<const plan::Plan> last_;  // the last plan returned, even if `plans_` is full
 };
 
 }  // namespace tutti::comm

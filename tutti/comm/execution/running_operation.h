@@ -1,4 +1,4 @@
-// The operation that the steps of a plan work on.
+// The operation that the steps of a plan belong to.
 #pragma once
 
 #include <span>
@@ -16,11 +16,11 @@ struct RunningOperation {
   const Operation* operation = nullptr;
   const OpRecord* record = nullptr;
 
-  // Averages are sums until the fold that completes them.
+  // Averages are sums until the reduction that completes them.
   ReduceOp sum_for_average() const {
     return operation->op == ReduceOp::kAverage ? ReduceOp::kSum : operation->op;
   }
-  // The fold of a step.
+  // Performs the reduction of a step.
   void reduce_step(const plan::Step& step, std::span<const void* const> sources,
                    std::span<void* const> targets, std::int64_t count) const {
     reduce(operation->dtype, step.completes ? operation->op : sum_for_average(), sources, targets,

@@ -24,7 +24,7 @@ std::int64_t elements_of_vector(const Operation& operation) {
   return std::accumulate(operation.counts.begin(), operation.counts.end(), std::int64_t{0});
 }
 
-// Where this rank's output lies in the whole vector.
+// Position of this rank's output in the vector.
 struct Part {
   std::int64_t begin, count;
 };
@@ -56,7 +56,7 @@ double value_at(DType dtype, const std::byte* data, std::int64_t index) {
   return 0;
 }
 
-// What one rounding may change, relative to the magnitude of what is added.
+// Largest change by one rounding, relative to the magnitude of the operands.
 double rounding_of(DType dtype) {
   switch (dtype) {
     case DType::kF64: return 0x1p-53;
@@ -82,7 +82,7 @@ Result SelfCheck::perform(const Operation& operation) {
   const std::size_t bytes =
       static_cast<std::size_t>(elements_of_vector(operation)) * size_of(operation.dtype);
   const auto* data = static_cast<const std::byte*>(operation.input);
-  const std::vector<std::byte> input(data, data + bytes);  // in place the operation destroys it
+  const std::vector<std::byte> input(data, data + bytes);  // an in-place operation overwrites it
   return run_(operation) << [&] { return compare(operation, input); }
                          << [&] { return trace_not_finite(operation, input); };
 }

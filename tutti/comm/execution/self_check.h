@@ -1,4 +1,4 @@
-// Option `check`: every reduction is done a second time, slowly and in fixed order, and compared.
+// Option `check`: repeats every reduction in rank order and compares the results.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tutti::comm {
 
 class SelfCheck {
  public:
-  // Runs one collective of the communicator; all ranks call it alike.
+  // Runs one collective of the communicator. All ranks call it in the same order.
   using Run = std::function<Result(const Operation&)>;
 
   // `layout` must outlive the check.
@@ -21,11 +21,10 @@ class SelfCheck {
 
   static bool covers(const Operation& operation);
 
-  // The operation, then the comparison: everybody's input is gathered piece by piece and folded in
-  // rank order. Integers must be equal, floats within what rounding in another order allows. Fails
-  // with the first element that is not. NaN and infinity in an input are no failure; every rank
-  // warns which rank brought them, where: of the first operations that have some, then of ever
-  // fewer, because what is not finite once mostly stays so.
+  // Performs the operation, then gathers the inputs of all ranks piece by piece, reduces them in rank order and
+  // compares. Integers must be equal, floats within the rounding error of another order. Fails with the first wrong
+  // element. NaN and infinity in an input are not a failure: every rank logs the rank and the element. After the first
+  // few operations these warnings become exponentially rarer, because non-finite values usually persist.
   Result perform(const Operation& operation);
 
  private:
@@ -38,7 +37,7 @@ class SelfCheck {
   const int size_;
   const topo::Layout& layout_;
   const Run run_;
-  std::uint64_t not_finite_ = 0;  // operations so far
+  std::uint64_t not_finite_ = 0;  // operations with non-finite inputs so far
 };
 
 }  // namespace tutti::comm

@@ -15,7 +15,7 @@ using plan::Collective;
 
 constexpr std::int64_t kChunkElements = 512 * 1024;
 
-// Memory of the arena, for as long as this lives.
+// Memory of the arena, freed by the destructor.
 class Scratch {
  public:
   Scratch(Arena& arena, std::size_t bytes) : arena_(arena), data_(arena.allocate(bytes)) {}
@@ -29,8 +29,8 @@ class Scratch {
   void* data_;
 };
 
-// The wide form of an element type: `count` elements take `parts` x `count` wide ones, first the
-// sums or quotients, then the remainders.
+// The wide form of an element type: `count` elements become `parts` x `count` wide elements, first the sums or
+// quotients, then the remainders.
 struct Form {
   DType narrow, wide;
   std::int64_t parts;
@@ -69,7 +69,7 @@ void divide(const void* source, std::int64_t* target, std::int64_t count, std::i
   }
 }
 
-// The sum of quotients may have left the range of i64; adding modulo 2^64 brings it back.
+// The sum of quotients may overflow i64; the addition modulo 2^64 compensates it.
 void join(const std::int64_t* source, void* target, std::int64_t count, std::int64_t ranks) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t remainders = source[count + i];
@@ -145,7 +145,7 @@ Result WideAverage::reduce_whole(const Operation& operation) const {
   return Result::ok();
 }
 
-// Every chunk holds a part of each rank's piece.
+// Every chunk contains a part of each rank's piece.
 Result WideAverage::reduce_scatter(const Operation& operation) const {
   const Form form = Form::of(operation.dtype);
   const std::vector<std::int64_t>& counts = operation.counts;

@@ -36,13 +36,13 @@ Result WireSteps::exchange(LaneState& lane, const plan::Step& step, bool* finish
     if (received) lane.receiving.reset();
   }
   *finished = lane.receive_started && !lane.has_transfer();
-  // Only now: what is sent may be the very range that is folded into.
+  // After the send has finished, because the sent range may be the target of the reduction.
   if (*finished && step.reduce && step.receive_from >= 0) reduce_arrived(lane, step);
   return outcome;
 }
 
-// A receive is posted only after the peer's header was seen to agree: a message of another size
-// must not land here.
+// The receive is posted only after the header of the peer has been checked, so a message of another operation is never
+// written to the buffer.
 Result WireSteps::start_receive(LaneState& lane, const plan::Step& step) {
   if (step.receive_from < 0 || step.target.count == 0) {
     lane.receive_started = true;
@@ -71,9 +71,8 @@ void WireSteps::reduce_arrived(LaneState& lane, const plan::Step& step) const {
   running_.reduce_step(step, sources, targets, step.target.count);
 }
 
-// Begun only after the neighbour in the group was seen to be in the same operation: a chain of such
-// looks joins all members. From then on it is tested like a message, so a member that stays away is
-// noticed.
+// Starts only after the neighbour in the group is known to be in the same operation; this chain covers all members.
+// Afterwards the collective is tested like a message, so a missing member is detected.
 Result WireSteps::vendor(LaneState& lane, const plan::Step& step, bool* finished) {
   if (!vendor_) {
     return Result::failure(
@@ -87,7 +86,7 @@ Result WireSteps::vendor(LaneState& lane, const plan::Step& step, bool* finished
     Result agreed =
         *finished ? Result::ok() : handshakes_.check(handshakes_.before(members), finished);
     if (!agreed || !*finished) return agreed;
-    // Making a group blocks, so this rank's header must be out before.
+    // Creating a group blocks, so this rank's header must have been sent before.
     Result said = handshakes_.finish(finished);
     if (!said || !*finished) return said;
     std::vector<int> group;

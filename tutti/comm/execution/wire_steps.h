@@ -1,4 +1,4 @@
-// Steps of a plan that send messages, or leave a collective to the transport's library.
+// Steps of a plan that send messages or call a native collective of the transport.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace tutti::comm {
 
-// Each call works as far as it can without waiting.
+// Each call proceeds as far as possible without waiting.
 class WireSteps {
  public:
-  // All must outlive this. `vendor` may be absent; `transport_ranks` are those of the
-  // communicator's ranks, for the vendor.
+  // All arguments must outlive this object. `vendor` may be nullptr. `transport_ranks`: transport rank of each rank of
+  // the communicator, for the vendor collectives.
   WireSteps(Wire& wire, Handshakes& handshakes, VendorCollectives* vendor,
             std::vector<int> transport_ranks, const RunningOperation& running)
       : wire_(wire),

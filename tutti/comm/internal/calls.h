@@ -1,4 +1,4 @@
-// From what a caller gives to an Operation; wrong input throws ConfigError (DDL-4-01).
+// Construction of operations from the arguments of a call. Invalid arguments throw ConfigError (DDL-4-01).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tutti::comm {
 
 using Counts = std::span<const std::int64_t>;
 
-// Who calls: the caller's rank and the size of its communicator.
+// The caller's rank and the size of its communicator.
 struct Caller {
   int rank;
   int size;

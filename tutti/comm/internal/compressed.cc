@@ -13,7 +13,7 @@
 namespace tutti::comm {
 namespace {
 
-// The elements of `count` that each of `parts` ranks owns.
+// Number of elements that each of `parts` ranks owns.
 std::vector<std::int64_t> even_pieces(std::int64_t count, int parts) {
   std::vector<std::int64_t> pieces;
   for (int p = 0; p < parts; ++p) {
@@ -80,8 +80,8 @@ void CompressedReducer::divide(std::span<float> values) const {
   reduce(DType::kF32, ReduceOp::kAverage, sources, targets, std::ssize(values), ranks_);
 }
 
-// In chunks: while one is on the rail, others are reduced within the host, encoded, decoded and
-// gathered, so that the wire never waits for the memory.
+// Works in chunks: while one is on the rail, others are reduced within the host, encoded, decoded and gathered, so the
+// network is never idle.
 void CompressedReducer::reduce_halves(Buffer output, ReduceOp op, const Codec& codec,
                                       const std::string& name) {
   auto* values = static_cast<float*>(output.data);
@@ -171,8 +171,7 @@ void CompressedReducer::reduce_largest(std::span<float> values, const Codec& cod
   for (std::size_t at = 0; at < all.size(); at += bytes) codec.accumulate(all.data() + at, values);
 }
 
-// Kept here: the communicator itself must not depend on the reducer, which consists of
-// communicators.
+// Defined here, because communicator.cc must not depend on the reducer, which consists of communicators.
 Work Communicator::start_compressed(ConstBuffer input, Buffer output, ReduceOp op,
                                     const CallOptions& call) {
   const Operation operation = all_reduce_of(input, output, op, call);

@@ -1,4 +1,4 @@
-// Which transport a process gets by the way it was started.
+// Selection of the transport by the launcher of the process.
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -25,8 +25,8 @@ std::shared_ptr<Transport> transport_of(const os::JobEnvironment& job, const Opt
   return nullptr;
 }
 
-// MPI starts once in a process. So when a communicator could not be made because of its options,
-// such as dimensions that do not fit, MPI stays for the next attempt, or until the program ends.
+// MPI can be initialised only once per process. If a communicator cannot be created because of its options, such as
+// dimensions that do not fit, MPI stays initialised for the next attempt or until the program exits.
 class KeptMpi {
  public:
   static KeptMpi& instance() {
@@ -67,7 +67,7 @@ std::unique_ptr<Communicator> Communicator::from_environment(const Options& opti
     if (transport->starts_once()) KeptMpi::instance().keep(transport);
     throw;
   } catch (const Error&) {
-    transport->abandon();  // the other ranks may be further on, and never come to the end
+    transport->abandon();  // the other ranks may be ahead and never reach the end
     throw;
   }
 }

@@ -1,4 +1,4 @@
-// What all communicators of one process and job share.
+// State shared by all communicators of one process and job.
 #pragma once
 
 #include <atomic>
@@ -32,16 +32,16 @@ struct Job {
   Routes routes;
   Options options;
   const plan::Mode mode;
-  std::optional<auth::Secret> secret;  // with several hosts only
+  std::optional<auth::Secret> secret;  // only with several hosts
   const std::shared_ptr<Arena> arena = std::make_shared<Arena>();
   FlightRecord flight;
   Recorder recorder;
-  topo::LinkTable links;  // as measured, once they are
-  // Communicators are numbered the same on all their members; those made later have higher numbers.
+  topo::LinkTable links;  // measured links; empty before the measurement
+  // All members of a communicator use the same number; later communicators have higher numbers.
   std::atomic<int> next_communicator = 0;
   Monitor monitor;
   std::unique_ptr<ShutdownBarrier>
-      shutdown_barrier;  // once the communicator of all ranks is destroyed
+      shutdown_barrier;  // set when the communicator of all ranks is destroyed
 };
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-// Reports about operations while they run, as the options ask for: dump_iter, dbg_level 2.
+// Reports about operations while they run: options `dump_iter` and `dbg_level` 2.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,16 @@ namespace tutti::comm {
 
 class Observers {
  public:
-  // Ranks observe alike. `gather` gathers the values of all ranks by an operation; `grid` and
-  // `layout` must outlive this.
+  // All ranks must add the same observers. `gather` gathers the values of all ranks with an operation. `grid` and
+  // `layout` must outlive this object.
   void add(const Options& options, const topo::Grid& grid, const topo::Layout& layout, int rank,
            const Statistics::Gather& gather);
   bool empty() const { return observers_.empty(); }
-  // Operations of the observers themselves are not reported.
+  // Does not report operations of the observers themselves.
   Result report(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
 
  private:
-  std::vector<std::function<Result(const Observation&)>> observers_;  // mostly none
+  std::vector<std::function<Result(const Observation&)>> observers_;  // usually empty
   bool is_observing_ = false;
 };
 

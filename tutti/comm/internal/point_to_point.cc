@@ -35,20 +35,20 @@ struct PointToPoint::Early {
 
 struct PointToPoint::Message {
   bool is_send = false;
-  int peer = 0;  // -1: any, until one has come
+  int peer = 0;  // -1: any rank, until one is matched
   int channel = 0;
   void* data = nullptr;
   std::size_t bytes = 0;
-  Buffer buffer = {};  // of a receive
+  Buffer buffer = {};  // receives only
   int tag = 0;
-  int* source = nullptr;  // where a receive from any rank says who it was
-  OpRecord expected;      // what this side says the message is
-  OpRecord header;        // what travels
+  int* source = nullptr;  // receive_any: set to the sender
+  OpRecord expected;      // the message as this side describes it
+  OpRecord header;        // the header that is sent or received
   std::unique_ptr<Transfer> head, body;
-  std::unique_ptr<Early> early;  // instead of `body` when the message came before its receive
+  std::unique_ptr<Early> early;  // used instead of `body` if the message arrived before its receive
   bool head_passed = false;
   std::int64_t since = now_ns();
-  std::optional<Watchdog> watch;  // made when the message is late
+  std::optional<Watchdog> watch;  // created when the message is late
   std::shared_ptr<Work::State> work = std::make_shared<Work::State>();
 };
 
@@ -87,7 +87,7 @@ Work PointToPoint::send(ConstBuffer buffer, int peer, int tag) {
   message->is_send = true;
   message->peer = peer;
   message->channel = channel_of(tag);
-  message->data = const_cast<void*>(buffer.data);  // read only, see advance
+  message->data = const_cast<void*>(buffer.data);  // only read, see advance
   message->bytes = buffer.bytes();
   message->tag = tag;
   message->buffer = {message->data, buffer.count, buffer.dtype};
@@ -125,7 +125,7 @@ Work PointToPoint::start(std::unique_ptr<Message> message) {
                                                                .dtype = message->buffer.dtype}](
                                bool begins) { begins ? waits->begin(shown) : waits->end(); };
   const MutexLock lock(mutex_);
-  // Posted here, so that the messages of one tag keep the order of the calls.
+  // Posted here, so messages with the same tag keep the order of the calls.
   if (message->is_send) {
     message->head =
         router_.send(message->peer, message->channel, &message->header, sizeof(OpRecord));
@@ -146,7 +146,7 @@ bool PointToPoint::is_next(std::size_t i, int peer) const {
   });
 }
 
-// Looks whether the header of a message that this receive may take has come.
+// Checks whether a header that matches this receive has arrived.
 Result PointToPoint::find_head(std::size_t i) {
   Message& message = *open_[i];
   const int first = message.peer < 0 ? 0 : message.peer;
@@ -205,7 +205,7 @@ void PointToPoint::sort_head(int peer, int channel, const OpRecord& record) {
     message->peer = peer;
     message->header = record;
     message->head_passed = true;
-    // Posted now, so the header behind it is not taken for its body.
+    // Posted now, so the next header is not taken for its body.
     if (message->source) message->expected = header_of(message->buffer, peer, message->tag);
     if (record.agrees_with(message->expected)) {
       message->body = router_.receive(peer, channel, message->data, message->bytes);
@@ -252,8 +252,8 @@ Result PointToPoint::check_stall(Message& message) {
   return message.watch->on_stall(message.peer, waited);
 }
 
-// Receives from one peer with one tag take turns: the next one looks for its header only when the
-// one before has its own.
+// Receives from one peer with one tag are served in order: each looks for its header only after the previous one has
+// found its own.
 void PointToPoint::loop() {
   int idle_turns = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-// Messages between two ranks, apart from the collectives: any number may be under way in any order.
+// Point-to-point messages. Any number may be in flight, and they complete in any order.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,18 @@ namespace tutti::comm {
 
 class PointToPoint {
  public:
-  // `router` and `watch`, which every message copies, must outlive the point_to_point. `fail` is
-  // told of failures and gives back what the communicator has failed with first. `waits` shows
-  // peers what this rank is blocked on.
+  // `router` and `watch`, which is copied for every message, must outlive this object. `fail` is called with a failure
+  // and returns the first failure of the communicator. `waits` publishes the message that blocks this rank.
   PointToPoint(Router& router, const Watchdog& watch, int rank, std::shared_ptr<MessageWaits> waits,
                std::function<Result(Result)> fail);
-  // Gives up what is under way.
+  // Cancels messages in flight.
   ~PointToPoint();
 
-  // Every message goes as a header, which says what it is, and the elements. A receiver that
-  // expects something else fails with both sides named.
+  // Every message is sent as a header that describes it, followed by its elements. A receiver that expects a different
+  // message fails with an error that names both sides.
   Work send(ConstBuffer buffer, int peer, int tag);
   Work receive(Buffer buffer, int peer, int tag);
-  // From any rank; `*peer`, who it was, is written before the work is complete.
+  // Receives from any rank; `*peer` is set to the sender before the work completes.
   Work receive_any(Buffer buffer, int* peer, int tag);
 
  private:
@@ -44,13 +43,12 @@ class PointToPoint {
   Work receive(Buffer buffer, int peer, int* source, int tag);
   Work start(std::unique_ptr<Message> message);
   void loop();
-  // Whether the i-th of `open` may take what `peer` sends with its tag: no earlier one is to have
-  // it.
+  // True if receive `i` of `open_` is the first one that matches a message of `peer` with its tag.
   bool is_next(std::size_t i, int peer) const;
   Result find_head(std::size_t i);
   bool take_early(Message& message, int peer);
-  // Takes the headers that have arrived from the peer on this channel, and gives each message to
-  // the first receive of its tag, or keeps it.
+  // Takes the headers that have arrived from the peer on this channel. Passes each message to the first receive with
+  // its tag, or queues it.
   Result sort_heads(int peer, int channel);
   void sort_head(int peer, int channel, const OpRecord& record);
   Result receive_body(Message& message, bool* finished);
@@ -66,15 +64,15 @@ class PointToPoint {
   ConditionVariable changed_;
   std::deque<std::unique_ptr<Message>> started_
       TUTTI_GUARDED_BY(mutex_);                 // not yet taken by the thread
-  std::vector<std::unique_ptr<Message>> open_;  // the thread's own, like the next
-  // Receives of headers that are posted, by peer and channel. One that a receive from any rank did
-  // not need stays, for the next receive from that peer.
+  std::vector<std::unique_ptr<Message>> open_;  // used only by the thread, like the next members
+  // Posted receives of headers, by peer and channel. A receive that a receive_any did not need stays posted for the
+  // next receive from that peer.
   std::map<std::pair<int, int>, std::unique_ptr<Head>> heads_;
-  // Messages without a receive yet, whose channel another tag uses too; in the order of arrival.
+  // Unexpected messages on channels that several tags share, in order of arrival.
   std::list<std::unique_ptr<Early>> early_;
   const std::shared_ptr<MessageWaits> waits_;
   bool is_ending_ TUTTI_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // started by the first message
+  std::thread thread_;  // started with the first message
 };
 
 }  // namespace tutti::comm

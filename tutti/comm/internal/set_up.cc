@@ -27,7 +27,7 @@ T from_bytes(std::string_view bytes) {
 topo::HostIdentity identity_of(const Transport& transport) {
   topo::HostIdentity identity = topo::this_host_identity();
   identity.name = transport.host_name();
-  // Thread-ranks are on the hosts that the test says.
+  // Thread-ranks emulate the hosts that the test configures.
   if (transport.ranks_are_threads()) identity.host_id = "thread-" + identity.name;
   return identity;
 }
@@ -43,17 +43,17 @@ int first_rank_of_next_host(const topo::Layout& layout, int rank) {
   return rank;
 }
 
-// What each rank of a host tells the others to meet there.
+// Sent by each rank of a host to the others during set-up.
 struct HostHello {
-  MemoryHandle control_block;  // of the rank that made it
+  MemoryHandle control_block;  // set by the rank that created it
   MemoryHandle arena;
   cpu_set_t cores;
 };
 
 }  // namespace
 
-// Round one: who might share this host, and the handle of everybody's arena. Round two: whose
-// memory this rank could really map.
+// Round 1 exchanges host identities and the handles of the arenas. Round 2 exchanges which memories each rank could
+// map.
 topo::Layout SetUp::find_layout() {
   const topo::HostIdentity mine = identity_of(*job_.transport);
   const auto hellos = exchange(to_bytes(job_.arena->directory()) + topo::to_text(mine));
@@ -75,11 +75,11 @@ topo::Layout SetUp::find_layout() {
 }
 
 topo::Grid SetUp::make_grid(const topo::Layout& layout) {
-  // The dimensions that the user gave describe the whole job; groups of it find their own.
+  // The configured dimensions describe the whole job; other communicators determine their own.
   topo::Grid grid = topo::make_grid(
       layout, {.sizes = is_world() ? job_.mode.dimensions : std::vector<int>{}}, job_.links);
-  // Only now: dimensions that do not fit end every rank with the same words, before one of them
-  // takes away memory that another is about to open.
+  // Checked here, so dimensions that do not fit fail with the same message on every rank, before a rank frees memory
+  // that another is about to open.
   if (!is_world()) return grid;
   if (layout.hosts.size() > 1) agree_on_secret();
   job_.routes.improve(layout, job_.options, job_.secret);
@@ -93,7 +93,7 @@ void SetUp::agree_on_secret() {
   job_.secret = auth::Secret::from_hex(text);
 }
 
-// The first rank of each host makes its board, the others map it.
+// The first rank of each host creates the control block, the others map it.
 std::unique_ptr<HostGroup> SetUp::join_host(const topo::Layout& layout,
                                             StallHandler& stall_handler) {
   std::vector<int> members;
@@ -153,7 +153,7 @@ std::vector<std::string> exchange_between(Job& job, Router& router, int rank, in
                                           const std::string& mine) {
   const int count = router.size();
   std::vector<std::string> all(count);
-  // Everybody to everybody: groups are small, and this happens when one is made only.
+  // All-to-all: groups are small, and this happens only when one is created.
   std::vector<std::uint64_t> sizes(count);
   const std::uint64_t size = mine.size();
   std::vector<std::unique_ptr<Transfer>> sends, receives;

@@ -1,4 +1,4 @@
-// Set-up of a communicator: ranks find out which of them share a host, and meet there.
+// Set-up of a communicator: the ranks determine which of them share a host and create the shared memory of each host.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,19 @@
 
 namespace tutti::comm {
 
-// All calls are collective, in this order, and throw when they or the job fail.
+// All calls are collective and must be made in this order. They throw if they or the job fail.
 class SetUp {
  public:
-  // `ranks` of the transport, by rank of the communicator; `rank` is this one. All must outlive
-  // this.
+  // `ranks`: transport ranks by rank of the communicator. `rank`: this rank. All arguments must outlive this object.
   SetUp(Job& job, Router& router, const std::vector<int>& ranks, int rank, int id)
       : job_(job), router_(router), ranks_(ranks), rank_(rank), id_(id) {}
 
   topo::Layout find_layout();
-  // Also finds the routes of the job.
+  // Also determines the routes of the job.
   topo::Grid make_grid(const topo::Layout& layout);
   std::unique_ptr<HostGroup> join_host(const topo::Layout& layout, StallHandler& stall_handler);
 
-  // The bytes of all ranks, by rank; also later.
+  // All-gathers one string per rank. Can be called at any time.
   std::vector<std::string> exchange(const std::string& mine);
 
  private:
@@ -39,8 +38,7 @@ class SetUp {
   const int id_;
 };
 
-// Every rank of `router` gives its bytes and gets everyone's, by rank. Blocks; throws when the job
-// fails.
+// All-gathers one string per rank of `router`, by rank. Blocks. Throws if the job fails.
 std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,
                                           const std::string& mine);
 

@@ -68,7 +68,7 @@ void CommunicatorState::perform(Operation operation) {
 
 Work CommunicatorState::start(Operation operation) {
   fork_guard.require_parent();
-  std::string name(operation.name);  // the caller's characters may not outlive the call
+  std::string name(operation.name);  // the caller's string may not outlive the call
   return queue->start([this, operation = std::move(operation), name = std::move(name)]() mutable {
     operation.name = name;
     return run(operation);
@@ -79,7 +79,7 @@ void CommunicatorState::check() {
   fork_guard.require_parent();
   const Result failure = membership->look();
   if (failure) return;
-  // Said before it is thrown: the program may end at once.
+  // Announced before the throw, because the program may exit immediately.
   if (!membership->is_delivered) job->monitor.announce(*membership);
   membership->is_delivered = true;
   failure.throw_if_error();
@@ -137,12 +137,12 @@ Work CommunicatorState::start_as(Operation operation, const std::string& name,
     entry.end_ticks = ticks();
     entry.algorithm = "compressed";
     leave(entry);
-    // Which dimension the time went to, only the operations inside know.
+    // Only the operations within it know the time per dimension.
     return observers_.empty() ? Result::ok() : observers_.report(operation, entry, {});
   });
 }
 
-// All later operations end with the first failure, and so do those of the other ranks.
+// All later operations fail with the first failure, on this and the other ranks.
 Result CommunicatorState::fail(Result outcome) {
   if (membership->fail(outcome)) job->monitor.announce(*membership);
   job->monitor.report(membership->failure());

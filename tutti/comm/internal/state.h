@@ -1,4 +1,4 @@
-// A communicator from the inside.
+// State of a communicator.
 #pragma once
 
 #include <functional>
@@ -22,41 +22,40 @@ namespace tutti::comm {
 class CompressedReducer;
 
 struct CommunicatorState {
-  // Collective over `ranks` (of the job's transport). `id` is the same on all of them and on nobody
-  // else.
+  // Collective over `ranks` of the transport of the job. `id` is the same on all of them and unique in the job.
   CommunicatorState(std::shared_ptr<Job> job, std::vector<int> ranks, int rank, int id);
   ~CommunicatorState();
 
-  // Runs the operation on the calling thread, after those given before. Throws its failure.
+  // Runs the operation on the calling thread, after all earlier ones. Throws its failure.
   void perform(Operation operation);
-  // Runs it in the queue. The operation owns its name.
+  // Runs the operation in the queue. The operation owns its name.
   Work start(Operation operation);
-  // Runs `body`, made of operations of other communicators, in the queue. The others see it as
-  // `operation`, so that ranks which do something else are noticed.
+  // Runs `body`, which consists of operations of other communicators, in the queue. Other ranks see it as `operation`,
+  // so a mismatch is detected.
   Work start_as(Operation operation, const std::string& name, std::function<void()> body);
   // Throws the failure of this or another rank.
   void check();
-  // Mode p: measures the choices that the options leave open, or reads them. Collective.
+  // Mode p: measures the choices that the options leave open, or reads them from the cache. Collective.
   void tune();
-  // From now on tells of operations what the options ask for.
+  // Enables the reports that the options request.
   void add_observers();
 
   const ForkGuard fork_guard;
   std::shared_ptr<Job> job;
-  const std::vector<int> ranks;  // of the transport, by rank of this communicator
+  const std::vector<int> ranks;  // transport ranks, by rank of this communicator
   const int rank;
   const int id;
   Router router;
   SetUp set_up;
   const topo::Layout layout;
   topo::Grid grid;
-  std::string tuning;  // where the measured choices come from, for people
+  std::string tuning;  // origin of the measured choices, human-readable
   std::unique_ptr<Watchdog> watch;
   std::unique_ptr<HostGroup> host;
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Planner> planner;
-  std::shared_ptr<CompressedReducer> compressed;  // made by the first compressed call
+  std::shared_ptr<CompressedReducer> compressed;  // created by the first compressed call
   std::shared_ptr<WorkQueue> queue;
   std::unique_ptr<PointToPoint> point_to_point;
 
@@ -69,7 +68,7 @@ struct CommunicatorState {
 
   Mutex mutex_;  // held while an operation runs
   std::uint64_t sequence_ = 0;
-  std::unique_ptr<SelfCheck> self_check_;  // with option check only
+  std::unique_ptr<SelfCheck> self_check_;  // only with option `check`
   std::unique_ptr<PlanRunner> plans_;
   Observers observers_;
 };

@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "150000 100000" is one and a half processors; "max 100000" and "-1" are no limit.
+// "150000 100000" is 1.5 CPUs; "max 100000" and "-1" mean no limit.
 double limit_of(const std::string& quota, const std::string& period) {
   const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());
   return time > 0 && of > 0 ? time / of : 0;
 }
 
-// Where 0 is no limit.
+// The smaller limit; 0 means no limit.
 double smaller_limit(double a, double b) {
   return a == 0 || (b > 0 && b < a) ? b : a;
 }
@@ -34,8 +34,7 @@ double limit_in(const fs::path& folder) {
   return limit_of(quota, period);
 }
 
-// The number at the end of "nvidia12" when it starts with `prefix` and nothing else is there; -1
-// otherwise.
+// The number at the end of a name such as "nvidia12" that consists of `prefix` and a number; -1 otherwise.
 int device_number(const std::string& file, std::string_view prefix) {
   if (!file.starts_with(prefix) || file.size() == prefix.size() ||
       file.size() > prefix.size() + 6) {

@@ -1,4 +1,4 @@
-// What the files of a Linux system tell that hwloc does not. `root` is "/" but in tests.
+// Information from the files of a Linux system that hwloc does not provide. `root` is "/" except in tests.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,15 @@
 
 namespace tutti::topo::internal {
 
-// Processors' worth of time that the control groups of this process allow: the smallest limit from
-// its own group up to the root, of version 2 and of the cpu controller of version 1. 0 when there
-// is none or it cannot be read.
+// CPU time that the cgroups of this process allow, in CPUs: the smallest limit from its cgroup up to the root, of
+// cgroup v2 and of the cpu controller of v1. 0 if there is no limit or it cannot be read.
 double cpu_quota(const std::filesystem::path& root = "/");
 
-// Accelerators by their device files (/dev/nvidia0, /dev/accel/accel0, ...), for systems whose
-// hwloc has no plugin for them; only names are known.
+// Accelerators found by their device files (/dev/nvidia0, /dev/accel/accel0, ...), for systems whose hwloc has no
+// plugin for them. Only the names are known.
 std::vector<Accelerator> accelerators_in(const std::filesystem::path& root = "/");
 
-// From what `lstopo --of xml` writes.
+// Parses the output of `lstopo --of xml`.
 Machine machine_from_xml(const std::string& xml);
 
 }  // namespace tutti::topo::internal

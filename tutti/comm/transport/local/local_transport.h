@@ -11,8 +11,8 @@ namespace tutti::comm {
 
 // Reads the job from the environment: RANK, WORLD_SIZE, and TUTTI_JOB or else MASTER_PORT as id. The job has several
 // hosts if LOCAL_WORLD_SIZE differs from WORLD_SIZE, or if it is not set and MASTER_ADDR is not this host's loopback.
-// Ranks then meet at MASTER_ADDR, on TUTTI_PORT or else MASTER_PORT + 1, because torch's store uses MASTER_PORT. The
-// secret is read from TUTTI_JOB_SECRET. Throws ConfigError if a variable is missing or invalid.
+// Ranks then rendezvous at MASTER_ADDR, on TUTTI_PORT or else MASTER_PORT + 1, because torch's store uses MASTER_PORT.
+// The secret is read from TUTTI_JOB_SECRET. Throws ConfigError if a variable is missing or invalid.
 LocalJob local_job_from_environment();
 
 // Joins the rendezvous that rank 0 serves (rendezvous.h). Messages then use shared memory, or TCP if there are several

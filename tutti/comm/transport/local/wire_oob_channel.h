@@ -22,7 +22,7 @@ class WireOobChannel {
 
  private:
   static constexpr std::size_t kMaxUnsent = 10'000;  // beyond this the peer is unreachable
-  // A notice consists of two messages: its size and its text.
+  // A message is sent as two transfers: its size and its text.
   struct Outgoing {
     std::string text;
     std::uint64_t bytes = 0;

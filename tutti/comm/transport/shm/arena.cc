@@ -11,18 +11,17 @@
 #include "tutti/comm/transport/shm/internal/segment.h"
 #include "tutti/core/mutex.h"
 
-// Segments are large and sparse: the first takes 64 MiB of addresses, each further one as much as
-// all before it together, or the request if that is larger. Addresses cost nothing and pages go
-// back by themselves, so a segment never has to go away, and `find` reads the table of segments
-// without a lock.
+// Segments are large and sparse: the first reserves 64 MiB of addresses, each further one as much as all before it
+// together, or the request if that is larger. Addresses are free and the pages of freed blocks are released, so a
+// segment is never unmapped, and `find` reads the table of segments without a lock.
 //
-// A forked child inherits a copy of the bookkeeping, which goes stale at once: there `allocate`
-// refuses and `free` does nothing. Reading and writing the memory works.
+// A forked child inherits a copy of the bookkeeping, which becomes stale immediately. In the child `allocate` throws
+// and `free` does nothing; reading and writing the memory works.
 namespace tutti::comm {
 namespace {
 
 constexpr std::size_t kFirstSegmentBytes = std::size_t{64} << 20;
-constexpr std::size_t kUnit = 64;  // a cache line: blocks never share one
+constexpr std::size_t kUnit = 64;  // a cache line; blocks never share one
 constexpr std::size_t kMostBytes = std::numeric_limits<std::size_t>::max() / 4;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
@@ -69,7 +68,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usa
   return address;
 }
 
-// A block of a segment that exists, or nullptr when none has room.
+// A block of an existing segment, or nullptr if none has room.
 void* Arena::take(std::size_t bytes, std::size_t alignment) {
   for (int i = 0; i < segment_count_.load(std::memory_order_relaxed); ++i) {
     internal::Segment& segment = *segments_[i];
@@ -83,8 +82,8 @@ void* Arena::take(std::size_t bytes, std::size_t alignment) {
   return nullptr;
 }
 
-// A block of a new segment. The segment is shown to others only when it could give the block, so a
-// wish that fails leaves nothing behind.
+// A block of a new segment. The segment is published only if it can provide the block, so a failed request has no
+// effect.
 void* Arena::grow(std::size_t bytes, std::size_t alignment) {
   const int count = segment_count_.load(std::memory_order_relaxed);
   if (count == kMaxSegments) {
@@ -94,7 +93,7 @@ void* Arena::grow(std::size_t bytes, std::size_t alignment) {
   }
   std::size_t before = 0;
   for (int i = 0; i < count; ++i) before += segments_[i]->memory().bytes();
-  const std::size_t slack = alignment > kUnit ? alignment : 0;  // a segment begins at a page
+  const std::size_t slack = alignment > kUnit ? alignment : 0;  // a segment starts at a page
   const std::size_t size = std::max({kFirstSegmentBytes, before, bytes + slack});
   const auto segment =
       std::make_shared<internal::Segment>(round_up(size, internal::Segment::kGranule));

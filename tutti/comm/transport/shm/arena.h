@@ -1,6 +1,5 @@
-// Library memory: what `allocate` and `ddl_malloc` give out. One arena per rank, made of shared
-// segments that peers on the host map when they first need them; so a collective can read and write
-// it in place.
+// Library-allocated memory, from `allocate` and `ddl_malloc`. Each rank has one arena of shared segments, which peers
+// on the host map on first use, so a collective can read and write it in place.
 #pragma once
 
 #include <array>
@@ -18,7 +17,7 @@ namespace internal {
 class Segment;
 }
 
-// A place in some rank's arena.
+// An address in the arena of a rank.
 struct Location {
   std::int32_t segment = -1;
   std::int64_t offset = 0;
@@ -33,23 +32,21 @@ class Arena {
   Arena();
   ~Arena();
 
-  // Memory of at least `bytes`, aligned to `alignment` (a power of two; 64 is the least given).
-  // `usable`, when given, receives the bytes that may be used. Its pages are reserved: throws
-  // MemoryError when the machine is full. Safe from every thread.
+  // Allocates at least `bytes`, aligned to `alignment` (a power of two; at least 64). `usable` receives the usable
+  // size. The pages are reserved: throws MemoryError if the host has not enough memory. Thread-safe.
   void* allocate(std::size_t bytes, std::size_t alignment = 64, std::size_t* usable = nullptr);
-  // Gives back what `allocate` gave; nullptr is nothing. Throws ConfigError for any other address.
-  // In a forked child `allocate` throws MemoryError and `free` does nothing: the memory stays its
-  // parent's.
+  // Frees memory from `allocate`; nullptr is ignored. Throws ConfigError for any other address. In a forked child
+  // `allocate` throws MemoryError and `free` does nothing: the memory belongs to the parent.
   void free(void* address);
 
-  // Where [data, data + bytes) lies, when it is inside one segment. Lock-free: on the path of every
-  // collective.
+  // Location of [data, data + bytes), or nullopt if it is not inside one segment. Lock-free, because every collective
+  // calls it.
   std::optional<Location> find(const void* data, std::size_t bytes) const;
 
-  // What a peer needs to map this arena: the handle of its directory.
+  // Handle that a peer needs to map this arena.
   MemoryHandle directory() const;
   std::size_t allocated_bytes() const;
-  // The most that was allocated at one time, since the start or the last reset.
+  // Peak of the allocated bytes since the start or the last reset.
   std::size_t peak_bytes() const;
   void reset_peak();
 
@@ -69,12 +66,12 @@ class Arena {
   std::size_t peak_bytes_ TUTTI_GUARDED_BY(mutex_) = 0;
 };
 
-// Another local rank's arena, seen from here.
+// The arena of another rank of this host.
 class PeerArena {
  public:
   static Result open(const MemoryHandle& directory, std::unique_ptr<PeerArena>* arena);
-  // This process's address of a place in the peer's arena; maps the segment on first use. One
-  // thread at a time.
+  // Returns the address in this process of a location in the arena of the peer. Maps the segment on first use. Not
+  // thread-safe.
   Result resolve(Location location, std::byte** address);
   ~PeerArena();
 

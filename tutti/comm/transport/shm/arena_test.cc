@@ -151,11 +151,11 @@ TEST(Segment, LargeBlocksGiveTheirPagesBack) {
   const auto resident = [&] {
     struct stat status{};
     fstat(segment.memory().handle().fd, &status);
-    return static_cast<std::size_t>(status.st_blocks) * 512 / kMiB;  // the nonce's page rounds off
+    return static_cast<std::size_t>(status.st_blocks) * 512 / kMiB;  // without the nonce
   };
   const std::size_t large = *segment.take(9 * kMiB, 64);
   ASSERT_TRUE(segment.reserve(large, 9 * kMiB));
-  EXPECT_EQ(resident(), 10);  // whole granules
+  EXPECT_EQ(resident(), 10);  // full granules
   const std::size_t small = *segment.take(1000, 64);
   ASSERT_TRUE(segment.reserve(small, 1000));
   EXPECT_EQ(resident(), 10);
@@ -183,7 +183,7 @@ TEST(PeerArena, OfThisProcessIsTheSameMemory) {
 }
 
 TEST(PeerArena, OfAnotherProcessIsReadAndWrittenThereAsItGrows) {
-  TestProcess child([](TestProcess& parent) {  // forked before the arena exists: it must map it
+  TestProcess child([](TestProcess& parent) {  // forked before the arena exists, so it must map it
     const auto directory = parent.receive<MemoryHandle>();
     std::unique_ptr<PeerArena> peer;
     if (!PeerArena::open(directory, &peer)) return 1;

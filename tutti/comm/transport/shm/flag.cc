@@ -15,9 +15,9 @@
 namespace tutti::comm {
 namespace {
 
-// Between two looks at the clock, which takes as long as one of them.
+// Polls of the flag between two reads of the clock, which take as long as one poll.
 constexpr int kLooks = 16;
-// Enough for a peer that runs on another core; the two may well share this one with a stranger.
+// Long enough for a peer that runs on another core; this core may be shared with an unrelated process.
 constexpr std::int64_t kSleepySpin = 5'000;
 
 }  // namespace
@@ -78,7 +78,7 @@ bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy
 
 bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds) {
   flag.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  // From here on, whoever raises the flag sees the sleeper, or has shown its value.
+  // From here on, a rank that raises the flag sees the sleeper, or this rank sees the new value.
   ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
   const std::uint32_t now = flag.value.load(std::memory_order_seq_cst);
   if (!has_reached(now, wanted)) {

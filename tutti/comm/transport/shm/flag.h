@@ -1,6 +1,5 @@
-// A counter in shared memory that one rank raises and others wait for. Waiting spins first, then
-// gives the core away, then sleeps in the kernel, so that a machine with more ranks than cores does
-// not collapse.
+// A counter in shared memory that one rank raises and others wait for. A wait spins, then yields, then sleeps in the
+// kernel (futex), so a host with more ranks than cores still makes progress.
 #pragma once
 
 #include <atomic>
@@ -26,72 +25,70 @@ inline bool has_reached(const Flag& flag, std::uint32_t wanted) {
 
 void wake_sleepers(Flag& flag);
 
-// Who raises must look for sleepers only after everybody can see the new value, and waiting for
-// that costs a quarter of a small operation. So whoever wants to sleep, which is rare, makes the
-// kernel do it on all cores (membarrier). Whether this process may be treated so: asked once,
-// before its first flag.
+// The rank that raises a flag must look for sleepers only after the new value is visible to all cores. A fence for this
+// would cost a quarter of a small operation. Instead, a rank that is about to sleep, which is rare, runs the fence on
+// all cores (membarrier). Returns true if the kernel allows this; registered once, before the first flag of the
+// process.
 bool allow_remote_fences();
 inline const bool kHasRemoteFences = allow_remote_fences();
 
-// Only the rank that owns the flag raises it. What it wrote before is seen by whoever sees the new
-// value.
+// Raises the flag. Only its owner may call it. All writes before it are visible to a rank that sees the new value.
 inline void raise_flag(Flag& flag, std::uint32_t value) {
   if (kHasRemoteFences) {
     flag.value.store(value, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // keeps the compiler from reordering
   } else {
     flag.value.exchange(value, std::memory_order_seq_cst);
   }
   if (flag.sleepers.load(std::memory_order_seq_cst) != 0) wake_sleepers(flag);
 }
 
-// How a rank waits for a flag.
+// Parameters of a wait for a flag.
 struct WaitPolicy {
-  // It only looks, for so long.
+  // Time of pure spinning.
   std::int64_t spin_ns = 100'000;
-  // A yield that takes longer tells that a stranger computes on this core.
+  // A yield that takes longer indicates that another process computes on this core.
   std::int64_t long_yield_ns = 300'000;
-  // Fewer cores than ranks: whoever spins takes the core of the one it waits for, and a yield may
-  // take as long as that one computes.
+  // More ranks than cores: a spinning rank takes the core of the rank it waits for, and a yield may take as long as
+  // that rank computes.
   bool is_crowded = false;
 
   static WaitPolicy for_ranks(int local_ranks, int cores);
 };
 
-// How long a rank that waits stays awake. A core that falls asleep takes long to wake, so while
-// nothing else wants it the rank only yields. Where somebody computes there, each yield gives him a
-// whole slice of the scheduler, milliseconds: then sleeping is better for both, because whoever is
-// woken goes first.
+// Decides between yielding and sleeping. A sleeping core takes long to wake up, so a rank only yields while no other
+// process wants its core. If another process computes there, each yield gives it a full time slice of the scheduler
+// (milliseconds). Sleeping is then better for both, because a woken thread is scheduled first.
 class SpinBackoff {
  public:
-  // Whether one of ours computed from one time (now_ns) to the other: it may have had the core.
+  // Returns true if a rank of this job computed between the two times (now_ns) and may have used the core.
   using Excuse = std::function<bool(std::int64_t begin, std::int64_t end)>;
 
   explicit SpinBackoff(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns, Excuse excuse = {})
       : long_yield_ns_(long_yield_ns), excuse_(std::move(excuse)) {}
-  // Gives the core away and returns true, or returns false: sleep.
+  // Yields and returns true, or returns false if the caller should sleep.
   bool yield(std::int64_t waited_ns);
-  // After a long yield without excuse, for a while.
+  // True for some time after a long yield that no rank of this job explains.
   bool prefers_sleep(std::int64_t now) const { return now < sleepy_until_ns_; }
-  // Such a yield ended now. One alone may have been a stranger that is gone again, or the
-  // hypervisor, and sleeping costs as much as it did; each that follows soon doubles the while.
+  // Called after such a yield. A single one may be due to a short-lived process or the hypervisor, and sleeping costs as
+  // much as the yield did, so the first period is short; each further yield soon after doubles it.
   void note_stranger(std::int64_t now);
 
  private:
-  static constexpr std::int64_t kLongest = 1'000'000;  // of a wait that is spent awake
+  static constexpr std::int64_t kLongest = 1'000'000;  // longest time that a wait stays awake
   static constexpr std::int64_t kFirstSleepyTime = 5'000'000, kSleepyTime = 100'000'000;
   std::int64_t long_yield_ns_;
   Excuse excuse_;
   std::int64_t sleepy_ns_ = 0, sleepy_until_ns_ = 0;
 };
 
-// Spins and yields; true when the flag has reached `wanted`, false when it is time to sleep.
+// Spins and yields. Returns true if the flag has reached `wanted`, false if the caller should sleep.
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
                 SpinBackoff& wakefulness);
-// Sleeps until the flag may have changed, at most `nanoseconds`; true when it has reached `wanted`.
+// Sleeps until the flag may have changed, at most `nanoseconds`. Returns true if it has reached `wanted`.
 bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds);
 
-// Tells the processor that this is a waiting loop.
+// Hint to the CPU that this is a spin loop.
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

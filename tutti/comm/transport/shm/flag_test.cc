@@ -45,14 +45,14 @@ TEST(SpinBackoff, SleepsLongerWhereStrangersStay) {
   constexpr std::int64_t kMillisecond = 1'000'000;
   SpinBackoff wakefulness;
   std::int64_t now = now_ns();
-  const auto while_ms = [&] {  // and goes on to its end
+  const auto while_ms = [&] {  // and runs to its end
     const std::int64_t begin = now;
     for (wakefulness.note_stranger(now); wakefulness.prefers_sleep(now);) now += kMillisecond;
     return (now - begin) / kMillisecond;
   };
   for (const int expected : {5, 10, 20, 40, 80, 100, 100}) EXPECT_EQ(while_ms(), expected);
   now += kSecond;
-  EXPECT_EQ(while_ms(), 5);  // that one had gone
+  EXPECT_EQ(while_ms(), 5);  // the previous process has exited
 }
 
 TEST(WaitPolicy, IsCrowdedWhereRanksShareCores) {
@@ -61,7 +61,7 @@ TEST(WaitPolicy, IsCrowdedWhereRanksShareCores) {
   EXPECT_EQ(WaitPolicy::for_ranks(3, 2).spin_ns, 0);
 }
 
-// A member that left or entered the library at `moved`, the latter after having been away.
+// A member that left or entered the library at `moved`, the latter after an absence.
 class Away : public ::testing::Test {
  protected:
   Away() : control_block_(SharedMemory::create(HostControlBlock::bytes_for(1)), 1) {}

@@ -8,7 +8,7 @@
 namespace tutti::comm {
 namespace {
 
-// Slices above this are cut into pieces that early ranks take from late ones.
+// Larger slices are split into pieces of this size, which early ranks take from late ones (work stealing).
 constexpr std::size_t kPieceBytes = 128 * 1024;
 
 }  // namespace
@@ -38,7 +38,7 @@ Result HostAllReduce::run(const plan::Step& step, const Operation& operation,
 Result HostAllReduce::eager(const Operation& operation, const OpRecord& record) {
   last_row_ = "host_eager";
   slots_.begin_turn();
-  // The slot is free: a rank that read it two turns ago has come to the turn after since.
+  // The slot is free: a rank that read it two turns ago has since reached the turn after it.
   slots_.show(record, operation.input,
               static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
   for (int member = 0; member < size(); ++member) {
@@ -80,7 +80,7 @@ Result HostAllReduce::post(const Operation& operation, const OpRecord& record,
 
 HostAllReduce::Slice HostAllReduce::slice_of(int member, std::int64_t count,
                                              std::size_t element_bytes) const {
-  // Whole cache lines, so that two ranks never write to one.
+  // Full cache lines, so two ranks never write to the same one.
   const std::int64_t line = static_cast<std::int64_t>(64 / element_bytes);
   const std::int64_t lines = (count + line - 1) / line;
   const auto edge = [&](std::int64_t m) { return std::min(count, lines * m / size() * line); };
@@ -107,8 +107,7 @@ Result HostAllReduce::direct(const Operation& operation) {
   return Result::ok();
 }
 
-// Takes pieces of the owner's slice until none is left, and folds each from all inputs into all
-// outputs.
+// Takes pieces of the owner's slice until none is left, and reduces each from all inputs into all outputs.
 void HostAllReduce::reduce_pieces(const Operation& operation, int owner) {
   const std::size_t width = size_of(operation.dtype);
   const Slice slice = slice_of(owner, operation.count, width);
@@ -117,7 +116,7 @@ void HostAllReduce::reduce_pieces(const Operation& operation, int owner) {
   std::atomic<std::uint64_t>& claim = host_.control_block().block(owner).claim;
   const std::uint64_t base = static_cast<std::uint64_t>(post_turn_) << 32;
   for (;;) {
-    // Look before taking: a slice that is finished is not worth the cache line.
+    // Check before taking: claiming a piece of a finished slice would only transfer the cache line.
     if (claim.load(std::memory_order_relaxed) >= base + static_cast<std::uint64_t>(pieces)) return;
     const std::uint64_t taken = claim.fetch_add(1, std::memory_order_relaxed) - base;
     if (taken >= static_cast<std::uint64_t>(pieces)) return;
@@ -132,17 +131,16 @@ void HostAllReduce::reduce_pieces(const Operation& operation, int owner) {
   }
 }
 
-// Round k handles one stage full of elements, slice m of it owned by member m. Each rank
-//   shows the slices of round k+1 that others own,
-//   waits for everybody's round k, folds its own slice into its output and its stage, shows that,
-//   waits for everybody's results of round k and takes them.
-// Two stages alternate: a stage is written again only after all have passed the waits of the round
-// between.
+// Round k processes one stage of elements; slice m of it is owned by member m. Each rank
+// 1. publishes the slices of round k+1 that others own;
+// 2. waits for round k of all members, reduces its own slice into its output and its stage, and publishes it;
+// 3. waits for the results of round k of all members and copies them.
+// Two stages alternate: a stage is overwritten only after all members have passed the waits of the round in between.
 Result HostAllReduce::staged(const Operation& operation) {
   last_row_ = "host_staged";
   const std::size_t width = size_of(operation.dtype);
   const std::int64_t per_round = static_cast<std::int64_t>(stage_bytes(size()) / width);
-  // At least one: no rank may post again before all have seen its last post.
+  // At least one round: no rank may post again before all members have seen its last post.
   const std::int64_t rounds =
       std::max<std::int64_t>(1, (operation.count + per_round - 1) / per_round);
   const std::uint32_t first_turn = stage_turn_ + 1;

@@ -1,4 +1,4 @@
-// The all-reduce of ranks that share a host, by the protocols of plan/algorithms/host.cc.
+// All-reduce of ranks on one host, with the protocols of plan/algorithms/host.cc.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace tutti::comm {
 
 class HostAllReduce {
  public:
-  // Both must outlive this.
+  // Both must outlive this object.
   HostAllReduce(HostGroup& host, HostSlots& slots);
 
-  // A step kHostAllReduce; all ranks of the communicator are on this host.
+  // Runs a kHostAllReduce step. All ranks of the communicator are on this host.
   Result run(const plan::Step& step, const Operation& operation, const OpRecord& record);
-  // The row of the protocol that ran last.
+  // Name of the algorithm of the protocol that ran last.
   const char* last_row() const { return last_row_; }
 
  private:
@@ -35,7 +35,7 @@ class HostAllReduce {
   std::uint32_t post_turn_ = 0;
   std::uint32_t stage_turn_ = 0;
   const char* last_row_ = "";
-  // Reused by every call, so that the hot path allocates nothing.
+  // Reused by all calls, so the hot path does not allocate.
   std::vector<const void*> sources_;
   std::vector<void*> targets_;
   std::vector<std::byte*> inputs_, outputs_;

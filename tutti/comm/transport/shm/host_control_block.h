@@ -1,6 +1,5 @@
-// The shared page on which the ranks of one host meet: flags, the operation each is in, small
-// messages, staging. One board per communicator and host. Every cache line has one writer, its
-// rank, but for `claim`.
+// Shared-memory control block of the ranks of one host: flags, the current operation of each rank, small messages and
+// staging memory. One per communicator and host. Every cache line has one writer, its rank, except `claim`.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +16,18 @@
 namespace tutti::comm {
 
 inline constexpr int kMaxLanes = 64;
-inline constexpr std::size_t kEagerBytes = plan::kMaxSlotBytes;  // a slot holds
+inline constexpr std::size_t kEagerBytes = plan::kMaxSlotBytes;  // size of a slot
 
 using plan::stage_bytes;
 
-// Where a rank's memory of the running operation lies in its arena.
+// Location of a rank's buffers of the running operation in its arena.
 struct MemoryPost {
   Flag flag;  // raised to the turn of the post
   std::uint64_t fingerprint;
   Location input, output;  // segment < 0: not in library memory
 };
 
-// Flag, fingerprint and the first bytes share a cache line: the smallest messages cost one transfer
-// between cores.
+// Flag, fingerprint and the first bytes share a cache line, so the smallest messages cost one transfer between cores.
 struct alignas(64) EagerSlot {
   Flag flag;
   std::uint64_t fingerprint;
@@ -37,11 +35,11 @@ struct alignas(64) EagerSlot {
 };
 
 struct StageSlot {
-  std::byte* in;   // stage_bytes: the slices of this rank that others reduce, each at its offset
+  std::byte* in;   // stage_bytes: slices of this rank that others reduce, each at its offset
   std::byte* out;  // the slice that this rank reduced
 };
 
-// Why a rank gave up, for the others to give up with the same words.
+// Failure of a rank. The other ranks fail with the same message.
 struct FailureNote {
   std::atomic<std::uint32_t> is_written;
   std::uint32_t kind;
@@ -49,7 +47,7 @@ struct FailureNote {
   char message[1000];
 };
 
-// The message between two ranks that a rank is blocked on.
+// The point-to-point message that blocks a rank.
 struct BlockedMessage {
   enum class Kind : std::uint32_t { kNone, kSend, kReceive };
   std::atomic<std::uint32_t> kind;
@@ -61,30 +59,30 @@ struct BlockedMessage {
 };
 
 struct RankBlock {
-  // Who this is, and where it is in its program: read by peers only when they have waited long.
+  // Identity and progress of the rank. Peers read it only after a long wait.
   alignas(64) std::atomic<std::uint32_t> process;
-  std::atomic<std::uint32_t> has_left;    // it said goodbye: no failure
-  std::atomic<std::uint64_t> completed;   // sequence number of the last operation it finished
-  std::atomic<std::int64_t> moved_ticks;  // when it entered or left the library last
-  std::atomic<std::int64_t> away_ticks;   // how long it had been outside when it entered
+  std::atomic<std::uint32_t> has_left;    // left cleanly; not a failure
+  std::atomic<std::uint64_t> completed;   // sequence number of its last completed operation
+  std::atomic<std::int64_t> moved_ticks;  // time when it last entered or left the library
+  std::atomic<std::int64_t> away_ticks;   // time spent outside before it last entered
   std::atomic<std::uint32_t> is_inside;
   std::atomic<std::uint32_t> record_version;  // odd while the record is being written
   alignas(64) std::array<std::atomic<std::uint64_t>, 8> record;
 
   alignas(64) BlockedMessage message;
-  std::atomic<std::int32_t> open_sends;  // messages of this rank that have not left it
+  std::atomic<std::int32_t> open_sends;  // sends of this rank that are in flight
 
   alignas(64) FailureNote failure;
 
   alignas(64) MemoryPost post;
   Location scratch;
-  // Of planned operations, by turns: a member that passed its only sync may be in the next one
-  // already.
+  // Fingerprints of planned operations, by turns: a member that has passed its only host barrier may already be in the
+  // next operation.
   std::array<std::uint64_t, 2> plan_fingerprints;
   alignas(64) Flag done;
   alignas(64) Flag stage_in;
   alignas(64) Flag stage_out;
-  // High half: the turn; low half: next piece of this rank's slice that nobody has taken.
+  // High half: the turn. Low half: next piece of this rank's slice that no rank has taken.
   alignas(64) std::atomic<std::uint64_t> claim;
   alignas(64) std::array<Flag, kMaxLanes> lanes;
 
@@ -97,7 +95,7 @@ class HostControlBlock {
     return (sizeof(RankBlock) + 2 * slot_bytes(ranks)) * static_cast<std::size_t>(ranks);
   }
   HostControlBlock() = default;
-  // `memory` was zero when the first rank mapped it.
+  // `memory` must be zero when the first rank maps it.
   HostControlBlock(std::shared_ptr<SharedMemory> memory, int ranks)
       : memory_(std::move(memory)), ranks_(ranks) {}
 
@@ -113,17 +111,17 @@ class HostControlBlock {
   }
   int ranks() const { return ranks_; }
 
-  // The operation `member` is in, or was in last. Consistent even while the member goes on.
+  // The current or last operation of `member`. Consistent even while the member continues.
   OpRecord record_of(int member) const;
   void write_record(int member, const OpRecord& record) const;
-  // Whether `member` was outside the library, at its own work, for most of this time (now_ns).
+  // True if `member` was outside the library for most of this time (now_ns).
   bool was_away(int member, std::int64_t begin_ns, std::int64_t end_ns) const;
-  // The first failure that a member wrote down, or success.
+  // The first failure that a member published, or success.
   Result failure_of(int member) const;
   void write_failure(int member, const Result& failure) const;
 
  private:
-  // A slice has up to a cache line more than its share.
+  // A slice has up to one cache line more than its share.
   static constexpr std::size_t slot_bytes(int ranks) {
     const std::size_t slice = stage_bytes(ranks) / static_cast<std::size_t>(ranks) + 64;
     return stage_bytes(ranks) + (slice + 4095) / 4096 * 4096;

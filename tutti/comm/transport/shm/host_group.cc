@@ -55,7 +55,7 @@ Result HostGroup::wait_long(int member, Flag& flag, std::uint32_t wanted) {
   return Result::ok();
 }
 
-// A yield in this time was long because one of ours computed.
+// True if a long yield in this time is explained by a rank of this job that computed.
 bool HostGroup::is_excused(std::int64_t begin_ns, std::int64_t end_ns) const {
   for (int member = 0; member < size(); ++member) {
     if (member != index_ && control_block_.was_away(member, begin_ns, end_ns)) return true;
@@ -70,7 +70,7 @@ Result HostGroup::mismatch(int member, const OpRecord& record) const {
 Result HostGroup::resolve(int member, Location location, std::byte** address) const {
   Result mapped = peers_[member]->resolve(location, address);
   if (mapped) return mapped;
-  // A member that failed has taken its memory away; its reason is the reason.
+  // A member that failed has unmapped its memory, so its failure takes precedence.
   Result status = control_block_.failure_of(member);
   return status ? std::move(mapped) : std::move(status);
 }

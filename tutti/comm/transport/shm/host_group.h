@@ -1,4 +1,4 @@
-// The ranks of a communicator that share a host: their memory, and waiting for each other.
+// The ranks of a communicator on one host: shared memory and waits.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace tutti::comm {
 
 class HostGroup {
  public:
-  // `ranks`: the members' ranks in the communicator, ascending; `index`: which one this rank is.
-  // `stall_handler` must outlive the group.
+  // `ranks`: ranks of the members in the communicator, ascending. `index`: this rank's index in it. `stall_handler`
+  // must outlive the group.
   HostGroup(std::vector<int> ranks, int index, HostControlBlock control_block, const Arena& arena,
             std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
             StallHandler& stall_handler);
@@ -29,19 +29,19 @@ class HostGroup {
   const HostControlBlock& control_block() const { return control_block_; }
   RankBlock& mine() const { return control_block_.block(index_); }
 
-  // Shows peers which operation this rank is in; `leave` says that it is out of the library again.
+  // Publishes the operation that this rank is in. `leave` publishes that it has left the library.
   void enter(const OpRecord& record, std::int64_t at_ticks);
   void leave(std::uint64_t sequence, std::int64_t at_ticks);
 
-  // Waits until a flag of `member` has reached `wanted`; fails as the stall handler decides.
+  // Waits until a flag of `member` has reached `wanted`. Fails if the stall handler does.
   Result wait(int member, Flag& flag, std::uint32_t wanted) {
     if (wait_awake(flag, wanted, policy_, backoff_)) [[likely]]
       return Result::ok();
     return wait_long(member, flag, wanted);
   }
-  // The failure of two ranks that are in different operations.
+  // The failure for two ranks that are in different operations.
   Result mismatch(int member, const OpRecord& record) const;
-  // Memory of this rank; segment < 0: not in its arena.
+  // Location of memory of this rank; segment < 0: not in its arena.
   Location location_of(const void* data, std::size_t bytes) const {
     return arena_.find(data, bytes).value_or(Location{});
   }

@@ -16,8 +16,8 @@ constexpr std::size_t kBesideFlag = kLine - offsetof(EagerSlot, payload);
 void HostSlots::show(const OpRecord& record, const void* data, std::size_t bytes) {
   EagerSlot& mine = slot(host_.index());
   const auto* from = static_cast<const std::byte*>(data);
-  // The flag's line last and at once: peers look at it all the time, and every store to it may have
-  // to fetch it back from them.
+  // The cache line of the flag is written last and in one go: peers poll it, and every store may have to fetch it back
+  // from them.
   if (bytes > kBesideFlag) {
     copy_to_peers(mine.payload + kBesideFlag, from + kBesideFlag, bytes - kBesideFlag);
   }

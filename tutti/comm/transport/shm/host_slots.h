@@ -1,4 +1,4 @@
-// Slots in shared memory: each member of a host shows one small vector a turn.
+// Eager slots in shared memory: each member of a host publishes one small vector per turn.
 #pragma once
 
 #include <cstddef>
@@ -8,23 +8,23 @@
 
 namespace tutti::comm {
 
-// All members begin the same turns, one per operation. What was shown stays until its member shows something two turns
-// later, so no member may be two turns behind.
+// All members execute the same turns, one per operation. A vector stays valid until its member publishes another one
+// two turns later, so no member may be two turns behind.
 class HostSlots {
  public:
   // `host` must outlive the slots.
   explicit HostSlots(HostGroup& host) : host_(host) {}
 
-  // Each turn begins with `show`, or with `look` of a rank that shows nothing.
+  // Begins a turn. Each turn starts with `show`, or with `look` on a rank that publishes nothing.
   void begin_turn() { ++turn_; }
   void look(const OpRecord& record) { fingerprint_ = record.fingerprint(); }
   void show(const OpRecord& record, const void* data, std::size_t bytes);
   bool has_shown(int member) const { return has_reached(slot(member).flag, turn_); }
-  // Waits; fails as the stall handler decides.
+  // Waits for the vector of a member. Fails if the stall handler does.
   Result wait(int member) { return host_.wait(member, slot(member).flag, turn_); }
-  // Sleeps until the member has shown, at most one interval of the stall handler.
+  // Sleeps until the member has published, at most one interval of the stall handler.
   void await(int member) { wait_asleep(slot(member).flag, turn_, StallHandler::kInterval); }
-  // The vector that a member has shown; fails when it is in another operation.
+  // Returns the vector of a member. Fails if the member is in another operation.
   Result shown(int member, const OpRecord& record, const std::byte** data) const {
     const EagerSlot& theirs = slot(member);
     *data = theirs.payload;
@@ -38,7 +38,7 @@ class HostSlots {
 
   HostGroup& host_;
   std::uint32_t turn_ = 0;
-  std::uint64_t fingerprint_ = 0;  // of this turn's operation
+  std::uint64_t fingerprint_ = 0;  // fingerprint of the operation of this turn
 };
 
 }  // namespace tutti::comm

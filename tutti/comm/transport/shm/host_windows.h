@@ -1,5 +1,4 @@
-// Memory that the members of a host map from each other while they run a plan, and the syncs
-// between its steps.
+// Memory that the members of a host map from each other while they run a plan, and the host barriers between its steps.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +13,8 @@ class HostWindows {
   // `host` must outlive the windows.
   explicit HostWindows(HostGroup& host) : host_(host) {}
 
-  // Shows peers the location of this rank's memory: all three in its arena, or nullptr when the
-  // plan does not use it.
+  // Publishes the location of this rank's memory. Each of the three is in its arena, or nullptr if the plan does not
+  // use it.
   void open(const OpRecord& record, const void* input, void* output, void* scratch) {
     RankBlock& mine = host_.mine();
     mine.plan_fingerprints[++turn_ % 2] = record.fingerprint();
@@ -23,7 +22,7 @@ class HostWindows {
     mine.post.output = host_.location_of(output, 0);
     mine.scratch = host_.location_of(scratch, 0);
   }
-  // A member's memory, known after the first sync with it.
+  // The memory of a member, known after the first host barrier with it.
   Result window(int member, plan::Space space, std::byte** address) {
     const RankBlock& theirs = block(member);
     if (space == plan::Space::kScratch) return host_.resolve(member, theirs.scratch, address);
@@ -38,7 +37,7 @@ class HostWindows {
   bool has_arrived(int member, int lane, std::uint32_t count) const {
     return has_reached(block(member).lanes[lane], count);
   }
-  // Sleeps until one member has arrived, at most one interval of the stall handler.
+  // Sleeps until the member has arrived, at most one interval of the stall handler.
   void await_arrival(int member, int lane, std::uint32_t count) {
     wait_asleep(block(member).lanes[lane], count, StallHandler::kInterval);
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-// A segment: the controls of all incoming rings by sender, then from the next page on their bytes.
+// Layout of a segment: the controls of all incoming rings by sender, then, from the next page on, their bytes.
 std::size_t bytes_offset(std::size_t rings) {
   return (rings * sizeof(internal::RingControl) + kPageBytes - 1) / kPageBytes * kPageBytes;
 }

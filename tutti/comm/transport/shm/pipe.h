@@ -10,25 +10,22 @@
 
 namespace tutti::comm {
 
-// A pipe from each rank of a host to each other. A rank's incoming pipes lie in memory it creates,
-// 64 KiB per peer, of which only those that are used take pages. Messages are copied in and out
-// again; one that arrives before its receive is kept in ordinary memory when another receive from
-// the same rank is waiting, else in the pipe.
+// A pipe between each pair of ranks of a host. The incoming pipes of a rank are in memory that it creates, 64 KiB per
+// peer; only pipes that are used take pages. Messages are copied in and out. A message that arrives before its receive
+// is queued in private memory if another receive from the same rank is waiting, otherwise it stays in the pipe.
 class PipeSet : public MessageWire {
  public:
-  // `ranks`: those of this host, in the same order at each of them; `me` is one. Throws
-  // MemoryError.
+  // `ranks`: the ranks of this host, in the same order on all of them, including `me`. Throws MemoryError.
   PipeSet(int me, std::vector<int> ranks);
   ~PipeSet() override;
   PipeSet(const PipeSet&) = delete;
   PipeSet& operator=(const PipeSet&) = delete;
 
-  // What the peers need to reach me.
+  // Handle that the peers need to connect to this rank.
   MemoryHandle handle() const;
-  // To be called once, before any message, with everyone's handle in the order of `ranks`. Peers
-  // must be among those; this rank itself is one.
+  // Must be called once, before any message, with the handles of all ranks in the order of `ranks`.
   Result connect(std::span<const MemoryHandle> handles);
-  // Messages are under way.
+  // True if messages are in flight.
   bool is_busy();
 
  private:

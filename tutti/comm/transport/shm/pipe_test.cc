@@ -17,7 +17,7 @@ namespace {
 
 using internal::kRingBytes;
 
-// The two ends of a host with ranks 4 and 7, driven by hand.
+// The two ends of a host with ranks 4 and 7, driven manually.
 class Pipes : public testing::Test {
  protected:
   void SetUp() override {

@@ -21,20 +21,18 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-// Layout of the file: the data, rounded up to whole pages, then one page that begins with the
-// nonce.
+// Layout of the file: the data, rounded up to full pages, then one page that starts with the nonce.
 //
-// Fork. Mappings are shared, so a forked child (a DataLoader worker) sees the memory of its parent
-// and may read and write it; keeping it out with MADV_DONTFORK would turn every tensor there into a
-// segmentation fault. What the child must not do is give pages back, because its copies of our
-// objects are destroyed while the parent still uses the pages; so `release` works in the creating
-// process only. Destroying the child's copy unmaps the child's view, no more.
+// Fork: mappings are shared, so a forked child (a DataLoader worker) can read and write the memory of its parent;
+// MADV_DONTFORK would turn every access to a tensor there into a segmentation fault. The child must not release pages,
+// because its copies of the objects are destroyed while the parent still uses the pages. `release` therefore works only
+// in the creating process. Destroying the child's copy only unmaps the child's view.
 namespace tutti::comm {
 namespace {
 
-// So much is left to the machine when everything else is reserved: the page tables need some, too.
+// Memory left to the host when everything else is reserved, for example for page tables.
 constexpr std::int64_t kHeadroom = 64 << 20;
-// Reserved at a time, so that ranks which reserve together see each other take.
+// Bytes reserved at a time, so ranks that reserve concurrently see each other's allocations.
 constexpr std::size_t kReserveBytes = 256 << 20;
 
 std::size_t page_bytes() {
@@ -62,8 +60,8 @@ std::uint64_t random_nonce() {
   return nonce;
 }
 
-// Everything this process has mapped, by nonce: thread-ranks share one mapping. Never destroyed,
-// since memory may outlive every static object.
+// All mappings of this process by nonce, because thread-ranks share one mapping. Never destroyed, because memory may
+// outlive every static object.
 struct Table {
   Mutex mutex;
   std::unordered_map<std::uint64_t, std::weak_ptr<SharedMemory>> memories TUTTI_GUARDED_BY(mutex);
@@ -76,13 +74,12 @@ Table& table() {
 std::byte* map(int file, std::size_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (data == MAP_FAILED) return nullptr;
-  madvise(data, bytes, MADV_HUGEPAGE);  // only a wish: kernels without huge shared pages refuse
+  madvise(data, bytes, MADV_HUGEPAGE);  // a hint; kernels without huge shared pages refuse
   return static_cast<std::byte*>(data);
 }
 
-// The file behind a handle, or -1 with errno set. The number may belong to a stranger, on this host
-// or in this container, so nothing is opened but a plain file of the right size, and nothing is
-// taken without the nonce.
+// Opens the file of a handle. Returns -1 with errno set on failure. The descriptor may belong to an unrelated process,
+// on this host or in this container, so only a regular file of the right size with the right nonce is accepted.
 int open_file_of(const MemoryHandle& handle, std::size_t data_bytes, std::size_t file_bytes) {
   const std::string path = fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd);
   struct stat status{};
@@ -125,7 +122,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t bytes) {
   memory->handle_.pid = getpid();
   memory->handle_.nonce = random_nonce();
   memory->handle_.bytes = bytes;
-  // Written, not stored through the mapping: on a full machine that is an error, not a signal.
+  // pwrite instead of a store to the mapping: on a full host it returns an error instead of raising SIGBUS.
   if (pwrite(memory->handle_.fd, &memory->handle_.nonce, sizeof(std::uint64_t),
              static_cast<off_t>(data_bytes)) != sizeof(std::uint64_t)) {
     fail(errno);
@@ -140,7 +137,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t bytes) {
 
 Result SharedMemory::open(const MemoryHandle& handle, std::shared_ptr<SharedMemory>* memory) {
   std::shared_ptr<SharedMemory>
-      opened;  // outlives the lock: the destructor of another memory takes it, too
+      opened;  // outlives the lock, because the destructor of another memory takes it too
   const MutexLock lock(table().mutex);
   const auto known = table().memories.find(handle.nonce);
   if (known != table().memories.end()) opened = known->second.lock();
@@ -183,15 +180,14 @@ Result SharedMemory::reserve(std::size_t offset, std::size_t bytes) {
   if (offset > handle_.bytes || bytes > handle_.bytes - offset) return failure("out of range");
   const std::size_t end = whole_pages(offset + bytes);
   for (std::size_t at = offset / page_bytes() * page_bytes(); at < end; at += kReserveBytes) {
-    // The whole rest is compared, so that a hopeless wish fails before it has taken anything.
+    // Compares the entire remainder, so a request that cannot succeed fails before it has allocated anything.
     const auto free = os::free_memory().bytes() - kHeadroom;
     if (static_cast<std::int64_t>(end - at) > free) return failure("not enough is free");
     const std::size_t part = std::min(kReserveBytes, end - at);
-    // Touching through the mapping also spares this process the page faults, and may give huge
-    // pages.
+    // Touching the pages through the mapping also avoids page faults later, and may allocate huge pages.
     if (madvise(data_ + at, part, MADV_POPULATE_WRITE) == 0) continue;
     int error = errno;
-    if (error == EINVAL && is_owner_) {  // a kernel before 5.14
+    if (error == EINVAL && is_owner_) {  // kernel before 5.14
       error = posix_fallocate(handle_.fd, static_cast<off_t>(at), static_cast<off_t>(part));
     }
     if (error == EFAULT) return failure("the file system behind it is full");
@@ -201,7 +197,7 @@ Result SharedMemory::reserve(std::size_t offset, std::size_t bytes) {
 }
 
 void SharedMemory::release(std::size_t offset, std::size_t bytes) {
-  if (getpid() != handle_.pid) return;  // a forked child, see above
+  if (getpid() != handle_.pid) return;  // forked child, see above
   const std::size_t begin = whole_pages(offset);
   const std::size_t end = std::min(offset + bytes, handle_.bytes) / page_bytes() * page_bytes();
   if (begin < end) madvise(data_ + begin, end - begin, MADV_REMOVE);

@@ -98,7 +98,7 @@ TEST(SharedMemory, AHandleOfAnotherHostDoesNotOpenByChance) {
   const auto memory = SharedMemory::create(5000);
   std::shared_ptr<SharedMemory> opened;
   MemoryHandle handle = memory->handle();
-  handle.nonce ^= 1;  // process and descriptor exist, the memory is another
+  handle.nonce ^= 1;  // process and descriptor exist, but the memory differs
   EXPECT_FALSE(SharedMemory::open(handle, &opened));
   handle = memory->handle();
   handle.nonce ^= 2;
@@ -132,7 +132,7 @@ TEST(SharedMemory, ReservedPagesExistAndReleasedOnesGo) {
   ASSERT_TRUE(memory->reserve(0, 1 << 20));
   EXPECT_EQ(blocks() - empty, 1 << 20);
   memory->data()[5000] = std::byte{1};
-  memory->release(1, (1 << 20) - 1);  // all pages but the first, which is not whole
+  memory->release(1, (1 << 20) - 1);  // all pages except the first, which is partial
   EXPECT_EQ(blocks() - empty, 4096);
   EXPECT_EQ(memory->data()[5000], std::byte{0});
 }
@@ -141,7 +141,7 @@ TEST(SharedMemory, AnAbsurdWishIsAnErrorThatTellsWhatIsFree) {
   EXPECT_THROW(SharedMemory::create(SIZE_MAX), MemoryError);
   EXPECT_THROW(SharedMemory::create(std::size_t{1} << 60), MemoryError);
   const auto huge = static_cast<std::size_t>(os::free_memory().machine) * 2;
-  const auto memory = SharedMemory::create(huge);  // addresses only
+  const auto memory = SharedMemory::create(huge);  // reserves addresses only
   const Result result = memory->reserve(0, huge);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.code(), "DDL-5-02");

@@ -14,7 +14,7 @@
 namespace tutti::comm::internal {
 
 int open_nameless_file() {
-  // Newer kernels may insist on memory that is never executed; older ones do not know the flag.
+  // New kernels may require memory that is not executable; old kernels do not know the flag.
   for (const unsigned extra : {MFD_NOEXEC_SEAL, 0U}) {
     const int file = memfd_create("tutti", MFD_CLOEXEC | extra);
     if (file >= 0) return file;
@@ -29,7 +29,7 @@ int open_nameless_file() {
 int open_nameless_file_in(const char* folder) {
   const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0) return file;
-  // A file system without O_TMPFILE: the name lives for a moment only.
+  // The file system has no O_TMPFILE: create a named file and unlink it.
   std::string name = std::string(folder) + "/tutti-XXXXXX";
   const int named = mkostemp(name.data(), O_CLOEXEC);
   if (named >= 0) unlink(name.c_str());

@@ -1,13 +1,13 @@
-// Files that exist only while somebody holds them open, to be mapped by several processes.
+// Anonymous files: files without a name that several processes map.
 #pragma once
 
 namespace tutti::comm::internal {
 
-// The file descriptor (closed on exec) of a new empty file in memory, or -1 with errno set. Takes a
-// memfd; where the kernel or a sandbox has none, a file in /dev/shm, then in /tmp.
+// Returns the file descriptor (close-on-exec) of a new empty file in memory, or -1 with errno set. Uses memfd; if the
+// kernel or a sandbox forbids it, a file in /dev/shm or /tmp.
 int open_nameless_file();
 
-// The same in a given folder.
+// The same in a given directory.
 int open_nameless_file_in(const char* folder);
 
 }  // namespace tutti::comm::internal

@@ -1,5 +1,4 @@
-// Bytes from one process to one other through memory that both map: a ring with one writer and one
-// reader.
+// Ring buffer in shared memory with one writer and one reader process.
 #pragma once
 
 #include <algorithm>
@@ -12,28 +11,27 @@ namespace tutti::comm::internal {
 
 inline constexpr std::size_t kRingBytes = 64 * 1024;
 
-// How many bytes were ever written and read; each has one writer, on a cache line of its own.
-// All zeros is an empty ring.
+// Total bytes written and read. Each counter has one writer and a separate cache line. All zeros is an empty ring.
 struct RingControl {
   alignas(64) std::atomic<std::uint64_t> written;
   alignas(64) std::atomic<std::uint64_t> read;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// The writer's end. Nothing written is seen by the reader before `publish`.
+// The writing end. The reader sees nothing before `publish`.
 class RingWriter {
  public:
   RingWriter() = default;
   RingWriter(RingControl* control, std::byte* bytes) : control_(control), bytes_(bytes) {}
 
   std::size_t room(std::size_t wanted) {
-    // The reader's count is in its cache: look only when the last known does not suffice.
+    // The reader's counter is in its cache, so it is read only if the last known value is not sufficient.
     if (kRingBytes - (position_ - known_read_) < wanted) {
       known_read_ = control_->read.load(std::memory_order_acquire);
     }
     return kRingBytes - (position_ - known_read_);
   }
-  // At most what `room` said.
+  // `bytes` must not exceed the result of `room`.
   void write(const void* data, std::size_t bytes) {
     const std::size_t at = position_ % kRingBytes;
     const std::size_t before_wrap = std::min(bytes, kRingBytes - at);
@@ -53,7 +51,7 @@ class RingWriter {
   std::uint64_t known_read_ = 0;
 };
 
-// The reader's end. The writer does not reuse what was read before `release`.
+// The reading end. The writer does not reuse the bytes before `release`.
 class RingReader {
  public:
   RingReader() = default;
@@ -65,7 +63,7 @@ class RingReader {
     }
     return position_ == known_written_;
   }
-  // At most what was published.
+  // `bytes` must not exceed the published bytes.
   void read(void* data, std::size_t bytes) {
     const std::size_t at = position_ % kRingBytes;
     const std::size_t before_wrap = std::min(bytes, kRingBytes - at);

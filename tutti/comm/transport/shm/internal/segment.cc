@@ -7,8 +7,7 @@
 namespace tutti::comm::internal {
 namespace {
 
-// Freed blocks from this size on give their pages back; smaller ones keep them for the next
-// allocation.
+// Freed blocks of at least this size release their pages; smaller ones keep them for the next allocation.
 constexpr std::size_t kLargeBytes = Segment::kGranule;
 
 }  // namespace
@@ -25,7 +24,7 @@ bool Segment::contains(const void* address, std::size_t bytes) const {
 std::optional<std::size_t> Segment::take(std::size_t bytes, std::size_t alignment) {
   const auto base = reinterpret_cast<std::uintptr_t>(memory_->data());
   for (const auto& block : free_) {
-    const std::size_t begin = block.first;  // copies: the block goes below
+    const std::size_t begin = block.first;  // copies, because the block is erased below
     const std::size_t offset = ((base + begin + alignment - 1) & ~(alignment - 1)) - base;
     const std::size_t end = begin + block.second;
     if (offset > end || end - offset < bytes) continue;
@@ -41,12 +40,12 @@ std::optional<std::size_t> Segment::take(std::size_t bytes, std::size_t alignmen
 Result Segment::reserve(std::size_t offset, std::size_t bytes) {
   const std::size_t last = (offset + bytes - 1) / kGranule;
   for (std::size_t first = offset / kGranule; first <= last; ++first) {
-    std::size_t end = first;  // one call for a run of granules
+    std::size_t end = first;  // one call per run of granules
     while (end <= last && !has_pages_[end]) ++end;
     if (end == first) continue;
     Result result = memory_->reserve(first * kGranule, (end - first) * kGranule);
     if (!result) {
-      memory_->release(first * kGranule, (end - first) * kGranule);  // it may have got some
+      memory_->release(first * kGranule, (end - first) * kGranule);  // partly allocated
       return result;
     }
     std::fill(has_pages_.begin() + first, has_pages_.begin() + end, true);

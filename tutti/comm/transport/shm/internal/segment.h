@@ -1,5 +1,4 @@
-// One piece of an arena and its bookkeeping, which is private to the owner: peers see the memory
-// only.
+// A segment of an arena and its free list. The free list is private to the owner; peers see only the memory.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +11,19 @@
 
 namespace tutti::comm::internal {
 
-// Pages are taken by granules when an allocation first covers one, and given back when a large
-// block is freed. One thread at a time, but for `contains` and `memory`.
+// Pages are allocated by granules when an allocation first covers one, and released when a large block is freed. Not
+// thread-safe, except `contains` and `memory`.
 class Segment {
  public:
   static constexpr std::size_t kGranule = std::size_t{2} << 20;
 
-  // `bytes` is a multiple of the granule. Throws MemoryError.
+  // `bytes` must be a multiple of the granule. Throws MemoryError.
   explicit Segment(std::size_t bytes);
 
-  // Offset of a block cut from the first free one that is large enough. Its pages come with
-  // `reserve`.
+  // Returns the offset of a block in the first free range that is large enough. `reserve` allocates its pages.
   std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment);
   Result reserve(std::size_t offset, std::size_t bytes);
-  // Size of the block that `take` gave at `offset`, after it is free again; nothing when there is
-  // none.
+  // Frees the block at `offset` and returns its size; nullopt if there is none.
   std::optional<std::size_t> give_back(std::size_t offset);
 
   bool contains(const void* address, std::size_t bytes) const;
@@ -36,8 +33,8 @@ class Segment {
   void release_pages(std::size_t begin, std::size_t end);
 
   std::shared_ptr<SharedMemory> memory_;
-  std::vector<bool> has_pages_;              // by granule
-  std::map<std::size_t, std::size_t> free_;  // offset -> bytes; neighbours are always joined
+  std::vector<bool> has_pages_;              // per granule
+  std::map<std::size_t, std::size_t> free_;  // offset -> bytes; adjacent ranges are always merged
   std::map<std::size_t, std::size_t> used_;
 };
 

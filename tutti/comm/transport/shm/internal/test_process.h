@@ -1,4 +1,4 @@
-// For tests: a forked process that talks with the test through two pipes.
+// Test helper: a forked process that is connected to the test by two pipes.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,7 +11,7 @@ namespace tutti::comm::internal {
 
 class TestProcess {
  public:
-  // Runs `body(process)` in the child; what it returns is the child's exit status.
+  // Runs `body(process)` in the child; its result is the exit status of the child.
   template <class Body>
   explicit TestProcess(Body&& body) {
     int down[2], up[2];
@@ -36,7 +36,7 @@ class TestProcess {
   void send(const T& value) {
     if (write(write_, &value, sizeof value) != sizeof value) raise(SIGABRT);
   }
-  // Waits for the other side; a default value when it has gone.
+  // Waits for a value from the other side; returns a default value if it has exited.
   template <class T>
   T receive() {
     T value{};
