@@ -1,4 +1,4 @@
-// ddlrun: one line starts a job on all processors of one or many hosts.
+// ddlrun: starts a job on one or many hosts.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 
 using Args = std::vector<std::string>;
 
-// Nothing that runs or lists processes by command line shall take an agent for its program.
+// Hides the arguments, so tools that search processes by command line do not find the agent instead of the program.
 void hide_words(int argc, char** argv) {
   char* const end = argv[argc - 1] + std::strlen(argv[argc - 1]);
   const auto room = static_cast<std::size_t>(end - argv[0]);
@@ -32,10 +32,10 @@ void hide_words(int argc, char** argv) {
   std::snprintf(argv[0], room, "ddlrun --agent");
 }
 
-// A file that is opened later must not become standard output, and receive what is printed.
+// Opens missing standard files, so a file that is opened later does not become standard output.
 void open_standard_files() {
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // the lowest number that is free
+    if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // the lowest free number
   }
 }
 
@@ -45,7 +45,7 @@ void check_ddl_options(const std::string& text) {
   tutti::plan::parse_mode(options.text("mode"));
 }
 
-// What ddlrun starts of itself on hosts and for ranks.
+// Runs the internal commands that ddlrun starts on hosts and for ranks.
 int run_inner(const Args& words, int argc, char** argv) {
   if (words[0] == "--serve") {
     tutti::launch::serve(std::cin, std::cout, TUTTI_VERSION);

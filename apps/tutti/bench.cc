@@ -24,7 +24,7 @@ int run_bench(int argc, char** argv) {
       {"train", "training steps of a case compared with DistributedDataParallel",
        bench::run_train_bench},
   };
-  os::set_openblas_kernels();  // peers are to be at their best
+  os::set_openblas_kernels();  // baselines run at their best settings
   try {
     return dispatch("tutti bench", kBenchmarks, argc, argv);
   } catch (const bench::Interrupted& interrupted) {

@@ -1,4 +1,4 @@
-// `tutti trace`: operations of all ranks of a job.
+// `tutti trace`: traces of the operations of all ranks of a job.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -71,7 +71,7 @@ class Contest {
   void measure(std::int64_t bytes, Progress& progress) {
     std::vector<Turn> turns(entrants_.size());
     std::vector<std::vector<double>> samples(entrants_.size());
-    // Round 0 calibrates.
+    // Round 0 is for calibration.
     for (int round = 0; round <= effort_.rounds; ++round) {
       progress.step(fmt::format(
           "{} {}", format_bytes(bytes),
@@ -101,7 +101,7 @@ class Contest {
     std::erase_if(entrants_, [](const Entrant& entrant) { return !entrant.group; });
   }
 
-  // Ends the workers at once: a rank that is caught in an operation may be burning a core.
+  // Kills the workers immediately: a rank that is blocked in an operation may be spinning on a core.
   void drop(const std::string& system) {
     for (Entrant& entrant : entrants_)
       if (entrant.system == system) entrant.group.reset();
@@ -111,7 +111,7 @@ class Contest {
   const InterruptScope& interrupt_;
   Effort effort_;
   ScratchFolder scratch_;
-  std::optional<Testbed> testbed_;  // outlives the groups on it
+  std::optional<Testbed> testbed_;  // must outlive the worker groups that use it
   std::vector<Entrant> entrants_;
   Outcome outcome_;
 };

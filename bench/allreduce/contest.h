@@ -1,4 +1,4 @@
-// Several systems measured in turns, so that what disturbs the machine disturbs all of them alike.
+// Measurement of several systems in turns, so disturbances of the machine affect all of them equally.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@
 
 namespace tutti::bench {
 
-// One line of the comparison: a system and the kind of memory its buffers lie in.
+// A row of the comparison: a system and the kind of memory of its buffers.
 struct Entrant {
   std::string system, memory;
   std::shared_ptr<WorkerGroup> group;
 };
 
-// What the run has to say: seconds per operation by entrant and size, and what did not take part or
-// fell out.
+// Results: seconds per operation by entrant and size, and the systems that were skipped or failed.
 struct Outcome {
   struct Key {
     std::string system, memory;
@@ -29,20 +28,19 @@ struct Outcome {
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, Summary> seconds;
-  std::vector<std::string> skipped;   // sentences
-  std::vector<std::string> failures;  // sentences with the workers' last lines
-  std::size_t sizes = 0;              // that all entrants went through
-  int signal = 0;                     // that ended it before the last one
+  std::vector<std::string> skipped;   // one message each
+  std::vector<std::string> failures;  // one message each, with the last lines of the workers
+  std::size_t sizes = 0;              // sizes that all entrants completed
+  int signal = 0;                     // signal that interrupted the run; 0: none
 
   const Summary* find(const std::string& system, const std::string& memory,
                       std::int64_t bytes) const;
 };
 
-// Starts every system of `settings` and measures all sizes, ascending. Each size goes through
-// rounds; in a round every entrant has one turn (checked, warmed up, then some batches) while the
-// others sleep, and each round starts with another entrant. The time of a batch is that of its
-// slowest rank divided by the operations in it. Ctrl-C ends it after the sizes that are there, and
-// throws Interrupted when there are none; a system that fails is left out from then on and told in
+// Starts every system of `settings` and measures all sizes, ascending. Each size has several rounds. In a round every
+// entrant has one turn (check, warm-up, then batches) while the others sleep; each round starts with another entrant.
+// The time of a batch is that of its slowest rank divided by the number of operations. On Ctrl-C the completed sizes
+// are returned; Interrupted is thrown if there are none. A system that fails is excluded from then on and listed in
 // `failures`.
 Outcome run_contest(const AllreduceSettings& settings, const InterruptScope& interrupt);
 

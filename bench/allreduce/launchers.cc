@@ -13,7 +13,7 @@ void append(Args& words, const Args& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
-// Every host of the testbed is this machine, so the ranks of all of them share its cores.
+// All hosts of the testbed are on this machine, so their ranks share its cores.
 bool is_oversubscribed(const LaunchTask& task) {
   return task.settings.ranks() > static_cast<int>(task.cores.size());
 }
@@ -38,7 +38,7 @@ std::string host_list(const AllreduceSettings& settings, int slots) {
   return list;
 }
 
-// Puts `words` behind what runs them on a host of the testbed.
+// Prefixes `words` with the command that runs them on a host of the testbed.
 Args on_host(const LaunchTask& task, int host, const Args& words) {
   if (!task.settings.on_testbed) return words;
   Args result = Testbed::prefix(task.testbed, host_name(host));
@@ -46,9 +46,8 @@ Args on_host(const LaunchTask& task, int host, const Args& words) {
   return result;
 }
 
-// Both MPIs take working memory of the message's size from malloc for every large all-reduce; glibc
-// maps it afresh and gives it back each time, and the page faults cost as much as the operation.
-// Here the heap is kept.
+// Both MPIs allocate working memory of the message size for every large all-reduce. glibc maps and unmaps it each time,
+// and the page faults cost as much as the operation. These settings keep the heap.
 LaunchTask with_kept_heap(LaunchTask task) {
   task.worker.insert(task.worker.begin(),
                      {"env", "MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=1000000000000",
@@ -70,9 +69,8 @@ std::vector<ProcessSpec> run_openmpi(const LaunchTask& task, const Args& placeme
 
 }  // namespace
 
-// Bound to cores where every rank has one. Otherwise left to the scheduler, and idle ranks give
-// their core away (mpi_yield_when_idle), without which an oversubscribed run spends its time in
-// waiting loops.
+// Binds ranks to cores if every rank has one. Otherwise the scheduler places them, and idle ranks yield their core
+// (mpi_yield_when_idle); without it an oversubscribed run spends its time in spin loops.
 std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task) {
   if (!is_oversubscribed(task)) return run_openmpi(task, {"--bind-to", "core"});
   return run_openmpi(task,
@@ -80,12 +78,11 @@ std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task) {
 }
 
 std::vector<ProcessSpec> launch_openmpi_plain(const LaunchTask& task) {
-  // Without the first word mpirun refuses more ranks than cores on one host.
+  // Without this option mpirun rejects more ranks than cores on one host.
   return run_openmpi(task, is_oversubscribed(task) ? Args{"--oversubscribe"} : Args{});
 }
 
-// Bound to cores where every rank has one. Dealing by node is a host list with one slot each, gone
-// round repeatedly.
+// Binds ranks to cores if every rank has one. Mapping by node is a host list with one slot each, which MPICH repeats.
 std::vector<ProcessSpec> launch_mpich(const LaunchTask& task) {
   const AllreduceSettings& settings = task.settings;
   Args words = {"mpirun.mpich", "-np", std::to_string(settings.ranks())};

@@ -1,5 +1,5 @@
-// The command lines that bring up the ranks of one system, at the settings that serve it best;
-// bench/README.md lists them with their reasons.
+// Command lines that start the ranks of each system with its best settings; bench/README.md lists the settings and the
+// reasons.
 #pragma once
 
 #include <filesystem>
@@ -11,26 +11,26 @@
 
 namespace tutti::bench {
 
-// What is to be started.
+// Parameters of a launch.
 struct LaunchTask {
   const AllreduceSettings& settings;
-  std::vector<std::string> worker;  // a rank's program and its arguments
-  std::vector<int> cores;           // of this machine, for all ranks together
-  std::filesystem::path testbed;    // the script that runs a command on one of its hosts
+  std::vector<std::string> worker;  // program of a rank and its arguments
+  std::vector<int> cores;           // cores of this machine for all ranks together
+  std::filesystem::path testbed;    // script that runs a command on a host of the testbed
 };
 
 using Launcher = std::vector<ProcessSpec> (*)(const LaunchTask&);
 
 std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task);
-// As a user starts it who sets nothing.
+// With default settings.
 std::vector<ProcessSpec> launch_openmpi_plain(const LaunchTask& task);
 std::vector<ProcessSpec> launch_mpich(const LaunchTask& task);
 // One process per rank, with RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in the environment.
 std::vector<ProcessSpec> launch_directly(const LaunchTask& task);
-// The same, with the name or address of the rank's own host as last argument.
+// The same, with the name or address of the rank's host as last argument.
 std::vector<ProcessSpec> launch_gloo(const LaunchTask& task);
 
-// The MPIs once more, with a C library that keeps memory instead of giving it back.
+// The MPIs again, with a C library that keeps freed memory.
 std::vector<ProcessSpec> launch_openmpi_tuned(const LaunchTask& task);
 std::vector<ProcessSpec> launch_mpich_tuned(const LaunchTask& task);
 

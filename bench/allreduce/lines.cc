@@ -5,8 +5,7 @@
 namespace tutti::bench {
 namespace {
 
-// What is left of a link's rate for payload: 1448 of 1538 bytes per Ethernet frame with TCP time
-// stamps.
+// Fraction of the link rate available for payload: 1448 of 1538 bytes per Ethernet frame with TCP time stamps.
 constexpr double kPayloadShare = 0.941;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What rows, table and chart of the all-reduce contest have in common.
+// Common parts of the rows, table and chart of the all-reduce benchmark.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ struct Line {
   std::string name() const { return is_ours() ? system + " " + memory : system; }
 };
 
-// Ours first, then the peers in the order they were asked for.
+// Tutti first, then the baselines in the requested order.
 std::vector<Line> lines_of(const AllreduceSettings& settings);
 
 // "All-reduce, sum of f32 in place, 2 ranks on 1 host"
 std::string heading(const AllreduceSettings& settings);
 
-// GB/s.
+// Returns GB/s.
 double bandwidth(std::int64_t bytes, double seconds);
-// GB/s of the read and write traffic of one pass over `bytes` by every rank.
+// Returns the read and write traffic, in GB/s, of one pass over `bytes` by every rank.
 double traffic(const AllreduceSettings& settings, std::int64_t bytes, double seconds);
 
-// Seconds that no all-reduce of this size can beat here: on one host the memory traffic of the same
-// run sets them, on several the links. 0 when it was not measured.
+// Lower bound in seconds for an all-reduce of this size: on one host from the memory traffic measured in the same run,
+// on several hosts from the links. 0 if it was not measured.
 double bound_seconds(const AllreduceSettings& settings, const Outcome& outcome, std::int64_t bytes);
 
 }  // namespace tutti::bench

@@ -28,7 +28,7 @@ std::vector<std::string> cells_of(const AllreduceSettings& settings, const Outco
   return cells;
 }
 
-// The cases where a peer is faster than ours, the best peer of each.
+// The cases in which a baseline is faster than Tutti, with the fastest baseline of each.
 std::string where_peers_win(const AllreduceSettings& settings, const Outcome& outcome) {
   std::string text;
   for (const std::string& memory : settings.memory) {

@@ -1,4 +1,4 @@
-// What the all-reduce contest gave, for people, for programs and as a picture.
+// Results of the all-reduce benchmark as text, JSON rows and SVG.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace tutti::bench {
 
-// Metrics: "time" (us), "algorithm_bandwidth" (GB/s), for ours "ratio" to each "peer" (above 1:
-// ours is faster) and "share_of_bound" (%), and for the bound "traffic" (GB/s).
+// Metrics: "time" (us), "algorithm_bandwidth" (GB/s); for Tutti "ratio" to each "peer" (above 1: Tutti is faster) and
+// "share_of_bound" (%); for the bound "traffic" (GB/s).
 std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outcome);
 
-// The table, who was faster than us where, and who was skipped or failed.
+// The table, the cases in which a baseline is faster, and the systems that were skipped or failed.
 std::string text_of(const AllreduceSettings& settings, const Outcome& outcome);
 
 plot::Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome,

@@ -14,14 +14,14 @@
 namespace tutti::bench {
 namespace {
 
-// The command line as it was typed, before it is checked.
+// The command line as given, before it is checked.
 struct Typed {
   TypedPlacement placement;
   std::string bytes;
   std::string metric = "bandwidth";
 };
 
-// Over slow links the largest sizes take minutes and tell nothing new.
+// Over slow links the largest sizes take minutes without additional information.
 std::string default_bytes(const AllreduceSettings& settings) {
   if (!settings.on_testbed) return "1KiB..256MiB";
   return settings.is_quick ? "1KiB,64KiB,4MiB,64MiB" : "1KiB..64MiB";

@@ -1,4 +1,4 @@
-// What `tutti bench allreduce` was asked to do.
+// Settings of `tutti bench allreduce`.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,16 @@ namespace tutti::bench {
 struct AllreduceSettings : Placement {
   std::vector<std::int64_t> sizes;  // bytes, ascending
   std::vector<std::string> peers;   // names in the table of systems.cc
-  std::vector<std::string> memory;  // "library", "foreign": where our own buffers lie
+  std::vector<std::string> memory;  // "library", "foreign": memory of Tutti's buffers
 
   RowFile row_file;
-  std::string plot;        // file to write, empty for none
+  std::string plot;        // file to write; empty: none
   bool plot_time = false;  // time instead of bandwidth
   bool is_quick = false;
-  double timeout = 120;  // seconds for one turn of one system
+  double timeout = 120;  // seconds per turn of one system
 };
 
-// Reads the command line. Returns false when only help was asked for (and printed).
-// Throws ConfigError that says what to write instead.
+// Parses the command line. Returns false if only help was requested (and printed). Throws ConfigError if it is invalid.
 bool parse_allreduce(int argc, char** argv, AllreduceSettings& settings);
 
 }  // namespace tutti::bench

@@ -24,12 +24,12 @@ struct System {
   std::string name;
   Role role;
   std::string program;   // in libexec/tutti
-  std::string launcher;  // must be in PATH, where one is named
+  std::string launcher;  // must be in PATH, if not empty
   Launcher launch;
   std::string note;
 };
 
-// One row per system; a new peer is a worker in bench/peers and a row here.
+// One row per system. A new baseline is a worker in bench/peers and a row here.
 const std::vector<System>& systems() {
   static const std::vector<System> table = {
       {"tutti", Role::kOurs, "worker_tutti", "mpirun.openmpi", launch_openmpi,

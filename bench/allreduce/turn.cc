@@ -12,7 +12,7 @@ namespace tutti::bench {
 namespace {
 
 constexpr int kMaxIterations = 1'000'000;
-// An operation this long is a batch of its own, warmed up by its check.
+// Longer operations are one batch each, and their check is the warm-up.
 constexpr double kSlowSeconds = 0.3;
 
 std::vector<double> parse_times(const std::string& answer) {

@@ -1,4 +1,4 @@
-// One turn of one system: how long it is, and taking it.
+// One turn of one system: its length, and its execution.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,22 @@
 
 namespace tutti::bench {
 
-// How much is measured.
+// Amount of measurement.
 struct Effort {
   int rounds, batches;
   double batch_seconds;
 };
 
-// How many operations make a batch of this entrant at this size.
+// Number of operations in a batch of this entrant at this size.
 struct Turn {
   int warmup = 1, iterations = 1, batches = 1;
 };
 
-// Seconds per operation of each batch, of the slowest rank. Throws like WorkerGroup::ask.
+// Returns the seconds per operation of each batch, for the slowest rank. Throws like WorkerGroup::ask.
 std::vector<double> take_turn(WorkerGroup& group, const std::string& memory, std::int64_t bytes,
                               const Turn& turn, double timeout);
 
-// Times a few operations, then more, until a batch is long enough for the clock and the scheduler
-// not to matter.
+// Increases the number of operations until a batch is long enough for clock and scheduler effects to be negligible.
 Turn calibrate(WorkerGroup& group, const std::string& memory, std::int64_t bytes,
                const Effort& effort, double timeout);
 

@@ -1,5 +1,5 @@
-// Our own all-reduce, f32 sum in place, on library memory and on any other.
-// Usage: worker_tutti <folder of the pipes>, under mpirun or with RANK and WORLD_SIZE.
+// Worker for the all-reduce of Tutti: f32 sum in place, in library memory and in caller-allocated memory.
+// Usage: worker_tutti <directory of the pipes>, under mpirun or with RANK and WORLD_SIZE.
 #include <cstdio>
 
 #include "bench/peers/worker.h"

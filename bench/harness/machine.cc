@@ -50,7 +50,7 @@ std::string widest_simd(std::string_view flags) {
   return "";
 }
 
-// "2048K" as the kernel writes it.
+// Parses "2048K", as the kernel writes it.
 std::int64_t cache_bytes(int index) {
   std::string text =
       os::read_text(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));

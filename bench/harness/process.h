@@ -1,4 +1,4 @@
-// Programs that a benchmark starts.
+// Processes that a benchmark starts.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace tutti::bench {
 using os::Process;
 using os::ProcessSpec;
 
-// The last `lines` lines of a text file, each indented by four blanks.
+// The last `lines` lines of a text file, each indented by four spaces.
 std::string last_lines(const std::filesystem::path& file, int lines);
 
 }  // namespace tutti::bench

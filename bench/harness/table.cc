@@ -11,7 +11,7 @@
 namespace tutti::bench {
 namespace {
 
-// Terminal columns of UTF-8 text: its code points.
+// Width of UTF-8 text in terminal columns: its code points.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

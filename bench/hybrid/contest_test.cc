@@ -18,11 +18,11 @@ TEST(HybridTurns, TheTargetIsReachedByTheMeanOfTheWindow) {
   const std::map<std::string, std::vector<double>> metrics = {
       {"step", {1, 3, 5, 7}}, {"loss", {0.9, 0.3, 0.8, 0.1}}, {"seconds", {1, 2, 3, 3.5}}};
   const HybridTurn turn = read_turn(metrics, 16, settings);
-  EXPECT_DOUBLE_EQ(turn.seconds_to_target, 3.5);  // the low one at 2 s was alone
+  EXPECT_DOUBLE_EQ(turn.seconds_to_target, 3.5);  // the single low value at 2 s does not count
   EXPECT_DOUBLE_EQ(turn.updates_per_second, 2);
   EXPECT_DOUBLE_EQ(turn.samples_per_second, 32);
   EXPECT_NEAR(turn.last_loss, 0.45, 1e-12);
-  EXPECT_LT(read_turn(metrics, 16 * 4, settings).seconds_to_target, 3);  // rows of a whole window
+  EXPECT_LT(read_turn(metrics, 16 * 4, settings).seconds_to_target, 3);  // rows are full windows
   EXPECT_LT(read_turn({}, 16, settings).seconds_to_target, 0);
 }
 

@@ -1,5 +1,5 @@
-// MPI_Allreduce in place, f32 sum. Built once with each MPI's own compiler: peer_openmpi,
-// peer_mpich. Usage: peer_<mpi> <folder of the pipes>, under that MPI's mpirun.
+// Worker for MPI_Allreduce in place, f32 sum. Built once with the compiler of each MPI: peer_openmpi, peer_mpich.
+// Usage: peer_<mpi> <directory of the pipes>, under the mpirun of that MPI.
 #include <mpi.h>
 
 #include <cstdio>

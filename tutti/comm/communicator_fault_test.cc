@@ -1,5 +1,4 @@
-// What happens when ranks disagree, stay away or leave. Thread-ranks; tests/faults has the same
-// with processes.
+// Ranks that disagree, do not call or leave. Thread-ranks; tests/faults covers the same with processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +21,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// What each rank's body threw, "" for nothing.
+// Message of the exception of each rank's body; "" for none.
 std::vector<std::string> errors_of(const std::vector<std::string>& hosts,
                                    const std::function<void(Communicator&)>& body,
                                    const std::string& options = "") {
@@ -127,7 +126,7 @@ TEST_P(Disagreement, MissingRankEndsInATimeOutThatNamesIt) {
       GetParam(),
       [&](Communicator& comm) {
         if (comm.rank() == 1) {
-          // Stays away until the others have given up, as a rank that computes for too long.
+          // Makes no call until the others have failed, like a rank that computes for too long.
           while (true) {
             try {
               comm.check();

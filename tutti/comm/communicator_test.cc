@@ -52,7 +52,7 @@ class Collectives : public testing::TestWithParam<Case> {
 INSTANTIATE_TEST_SUITE_P(Grids, Collectives, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
-// Elements of one rank in library or foreign memory.
+// Elements of one rank in library-allocated or caller-allocated memory.
 class Memory {
  public:
   Memory(Communicator& communicator, std::int64_t count, bool in_library)
@@ -103,7 +103,7 @@ TEST_P(Collectives, AllReduceInPlaceAndOutOfPlace) {
   });
 }
 
-// The exact average of what each rank brings for an element, rounded towards zero.
+// The exact average of the values of all ranks for an element, rounded towards zero.
 template <class T>
 T average_of(int ranks, std::int64_t index, T (*value)(int, std::int64_t)) {
   __extension__ __int128 sum = 0;
@@ -111,8 +111,7 @@ T average_of(int ranks, std::int64_t index, T (*value)(int, std::int64_t)) {
   return static_cast<T>(sum / ranks);
 }
 
-// Close to both ends of the range, so any sum of two elements overflows, and negative averages with
-// remainders.
+// Close to both ends of the range, so any sum of two elements overflows; includes negative averages with remainders.
 template <class T>
 T extreme_value(int rank, std::int64_t index) {
   const T distance = static_cast<T>((7 * rank + index) % 51);
@@ -127,7 +126,7 @@ void check_integer_averages(Communicator& comm) {
   const auto want = [&](std::int64_t i) { return average_of<T>(n, i, extreme_value<T>); };
   for (const std::int64_t count : {1, 1000, 600'001}) {
     const std::int64_t total = count * (count > 1000 ? 1 : n);
-    const std::int64_t stride = count > 1000 ? 37 : 1;  // of what is looked at
+    const std::int64_t stride = count > 1000 ? 37 : 1;  // stride of the checked elements
     std::vector<T> values(static_cast<std::size_t>(total)), piece(values.size() / n + 1);
     for (std::int64_t i = 0; i < total; ++i) values[i] = extreme_value<T>(comm.rank(), i);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(n), total / n);
@@ -268,8 +267,7 @@ TEST_P(Collectives, BroadcastAndReduceFromEveryRoot) {
   });
 }
 
-// A rank that is through with an operation of one sync may be in the next before the others have
-// looked.
+// A rank that has finished an operation with one host barrier may be in the next one before the others have noticed.
 TEST_P(Collectives, ManyDifferentOnesInARow) {
   run([](Communicator& comm) {
     std::vector<float> values(3000, 0);
@@ -369,7 +367,7 @@ TEST_P(Collectives, MessagesFromAnybody) {
     }
     for (const Work& work : works) work.wait();
     for (std::size_t i = 0; i < others; ++i) ASSERT_EQ(values[i], static_cast<float>(peers[i]));
-    // What is left of each rank can still be received by name.
+    // The remaining messages can still be received by rank.
     for (int r = 1; r < comm.size(); ++r) {
       for (long i = std::count(peers.begin(), peers.end(), r); i < 2; ++i) {
         comm.receive({&values[others], 1, DType::kF32}, r, 300);
@@ -453,7 +451,7 @@ TEST(Communicator, WrongCallsSayWhatIsWrong) {
     EXPECT_THROW(comm.all_to_all(buffer(a), buffer(a), gives, takes), ConfigError);
     EXPECT_THROW(comm.send(buffer(a), comm.rank()), ConfigError);
     EXPECT_THROW(comm.send(buffer(a), 1 - comm.rank(), -1), ConfigError);
-    comm.all_reduce(buffer(a));  // and it still works
+    comm.all_reduce(buffer(a));  // still works
   });
 }
 

@@ -57,7 +57,7 @@ TEST(CompressedCalls, LongVectorsGoInChunks) {
   }
 }
 
-// A constant gradient, sent again and again: what is left out of one step comes with a later one.
+// A constant gradient, sent repeatedly: the residual of one step is sent in a later one.
 TEST_P(Compressed, ErrorFeedbackBringsEverythingInTheEnd) {
   run_ranks(GetParam(), [](Communicator& comm) {
     for (const char* form : {"int8", "topk:0.1"}) {
@@ -84,7 +84,7 @@ TEST_P(Compressed, ErrorFeedbackBringsEverythingInTheEnd) {
   });
 }
 
-// After calls that agree: the first one would be noticed by what it sets up.
+// After matching calls, because the first mismatch would be detected during set-up.
 TEST(CompressedCalls, RanksThatCompressDifferentlyAreTold) {
   for (const char* other : {"none", "f16"}) {
     run_ranks(host_names({1, 1, 1}), [other](Communicator& comm) {

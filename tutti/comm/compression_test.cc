@@ -26,7 +26,7 @@ std::vector<float> random_values(std::size_t count, unsigned seed = 1) {
   return values;
 }
 
-// The wire lies one byte off, so alignment is never relied upon.
+// The wire is misaligned by one byte.
 std::vector<std::byte> encoded(const Codec& codec, std::span<const float> values,
                                std::span<float> residual = {}) {
   const std::size_t bytes = codec.encoded_bytes(static_cast<std::int64_t>(values.size()));
@@ -71,7 +71,7 @@ TEST_P(EveryCodec, AccumulateAddsWhatDecodeGives) {
   }
 }
 
-// What arrives and what is kept add up to what was given.
+// The decoded values and the residual add up to the input.
 TEST_P(EveryCodec, TheResidualKeepsWhatWasNotSaid) {
   for (const std::size_t count : {1, 300, 1000}) {
     const auto values = random_values(count);
@@ -83,8 +83,7 @@ TEST_P(EveryCodec, TheResidualKeepsWhatWasNotSaid) {
   }
 }
 
-// The mean of many steps comes to the gradient as 1/steps; a value that is never large enough
-// arrives all the same.
+// The mean over many steps converges to the gradient as 1/steps, even for values that are never among the largest.
 TEST_P(EveryCodec, ErrorFeedbackConverges) {
   const auto gradient = random_values(1000);
   std::vector<float> residual(1000);
@@ -130,7 +129,7 @@ TEST(Codec, SixteenBitsRoundToNearest) {
 
 TEST(Codec, BytesAreWrongByHalfAScaleAtMost) {
   auto values = random_values(1000);
-  for (std::size_t i = 256; i < 512; ++i) values[i] *= 1e-6f;  // each block has a scale of its own
+  for (std::size_t i = 256; i < 512; ++i) values[i] *= 1e-6f;  // each block has a separate scale
   std::fill(values.begin() + 512, values.begin() + 768, 0.0f);
   const Codec codec(Compression::kInt8);
   EXPECT_EQ(codec.encoded_bytes(1000), 4 * sizeof(float) + 1000);

@@ -62,8 +62,8 @@ TEST_P(LargeVectors, LeaveLittleStagingMemoryBehind) {
   });
 }
 
-// The first rank's output begins where its input does, but is shorter: what is staged of one has no
-// room in the other.
+// The output of the first rank starts at the address of its input but is shorter, so staged data of one does not fit
+// into the other.
 TEST(InPlace, ReduceScatterStaysInItsStagingMemory) {
   run_ranks(host_names({2}), [](Communicator& comm) {
     constexpr std::int64_t kCount = 100'000;
@@ -79,7 +79,7 @@ TEST(InPlace, ReduceScatterStaysInItsStagingMemory) {
   });
 }
 
-// Pieces of three chunks of staging memory in all, of different lengths, one empty.
+// Pieces of different lengths, one of them empty; three chunks of staging memory in total.
 class LargePieces : public testing::TestWithParam<Hosts> {
  protected:
   using Counts = std::vector<std::int64_t>;
@@ -98,14 +98,14 @@ class LargePieces : public testing::TestWithParam<Hosts> {
   static std::int64_t begin_of(const Counts& counts, int rank) {
     return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
   }
-  // Element `i` of the vector that `rank` brings.
+  // Element `i` of the vector of `rank`.
   static std::int32_t value(std::int64_t i, int rank) {
     return static_cast<std::int32_t>((i * 7 + rank * 1009) % 1000003);
   }
   static void fill(std::span<std::int32_t> values, std::int64_t begin, int rank) {
     for (std::int64_t i = 0; i < std::ssize(values); ++i) values[i] = value(begin + i, rank);
   }
-  // Compares some elements, and all near the ends.
+  // Compares a sample of the elements, and all near the ends.
   template <class Expected>
   static void expect_values(std::span<const std::int32_t> values, const Expected& expected) {
     std::int64_t wrong = 0;
@@ -115,7 +115,7 @@ class LargePieces : public testing::TestWithParam<Hosts> {
     }
     EXPECT_EQ(wrong, 0);
   }
-  // All pieces, each with the values of the rank it belongs to.
+  // All pieces, each with the values of its rank.
   static void expect_gathered(std::span<const std::int32_t> all, const Counts& counts) {
     for (int r = 0; r < static_cast<int>(counts.size()); ++r) {
       const std::int64_t begin = begin_of(counts, r);
@@ -127,7 +127,7 @@ class LargePieces : public testing::TestWithParam<Hosts> {
     return {values.data(), std::ssize(values), DType::kI32};
   }
 
-  // Runs `body` with counts of each kind, and expects that staging took little memory.
+  // Runs `body` with counts of each kind and checks that staging took little memory.
   template <class Body>
   static void for_all_counts(const Body& body) {
     run_ranks(GetParam(), [&](Communicator& comm) {
@@ -208,7 +208,7 @@ TEST_P(LargePieces, AllToAll) {
   });
 }
 
-// One rank brings library memory, the others do not: all cut alike.
+// One rank passes library memory, the others do not: all ranks use the same chunks.
 TEST_P(LargePieces, OfDifferentMemory) {
   run_ranks(GetParam(), [&](Communicator& comm) {
     const Counts counts = uneven(comm.size());
@@ -243,7 +243,7 @@ TEST_P(LargePieces, OfLibraryMemory) {
   });
 }
 
-// The order of folds, and so every bit, is that of the operation in one.
+// The order of reductions, and therefore the result, is bitwise identical to that of a single operation.
 TEST_P(LargePieces, HaveTheSameBitsInChunks) {
   run_ranks(GetParam(), [&](Communicator& comm) {
     const Counts counts = uneven(comm.size());

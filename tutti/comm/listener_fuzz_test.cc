@@ -1,6 +1,5 @@
-// Every listener of comm under connections of processes that do not belong to the job: whatever
-// they send, the ranks still find each other. TUTTI_FUZZ_INPUTS sets the number of inputs per
-// listener.
+// All listeners of comm under connections from unrelated processes: whatever they send, the ranks still connect.
+// TUTTI_FUZZ_INPUTS sets the number of inputs per listener.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,7 +34,7 @@ std::string random_bytes(std::mt19937& random, std::size_t count) {
   return bytes;
 }
 
-// Silence, noise, other protocols, and the beginnings of our own with something wrong behind.
+// Silence, noise, other protocols, and valid beginnings followed by invalid data.
 std::string random_input(std::mt19937& random) {
   switch (random() % 8) {
     case 0: return "";
@@ -43,7 +42,7 @@ std::string random_input(std::mt19937& random) {
     case 2: return "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     case 3: return "TUTTI-1\n" + random_bytes(random, random() % 80);
     case 4: return RankHello::kMagic + random_bytes(random, random() % 64);
-    case 5: {  // a frame of 8 GiB
+    case 5: {  // frame of 8 GiB
       const std::uint64_t frame[] = {random(), random(), std::uint64_t{8} << 30};
       return {reinterpret_cast<const char*>(frame), sizeof frame};
     }
@@ -51,11 +50,11 @@ std::string random_input(std::mt19937& random) {
   }
 }
 
-// Connects `count` times and sends something. Every fourth connection stays open for a while.
+// Connects `count` times and sends an input. Every fourth connection stays open for a while.
 void attack(const std::function<int()>& connect, int count) {
   std::mt19937 random(1);
   std::deque<int> open;
-  const linger reset{.l_onoff = 1, .l_linger = 0};  // ports are free again at once
+  const linger reset{.l_onoff = 1, .l_linger = 0};  // frees ports immediately
   for (int i = 0; i < count || !open.empty(); ++i) {
     const int socket = i < count ? connect() : -1;
     if (socket >= 0) {
@@ -84,7 +83,7 @@ int port_of(const std::string& contact) {
   return port;
 }
 
-// A connection as any process of this user can make it.
+// A connection that any process of this user can make.
 int connect_to_unix(const LocalJob& job) {
   Connection connection = Connection::connect(rendezvous_socket_name(job));
   return connection.is_open() ? ::dup(connection.file()) : -1;

@@ -1,4 +1,4 @@
-// That results are right and reproducible: option reproducible, option check.
+// Correctness and reproducibility of results: options `reproducible` and `check`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST(Check, WhatStaysNotFiniteIsNotToldForEver) {
       },
       test_options("-check 1"));
   const std::string captured = testing::internal::GetCapturedStderr();
-  // Operations 1, 2, 3, 4, 8, 16, 32 and 64; both ranks tell of both.
+  // Operations 1, 2, 3, 4, 8, 16, 32 and 64; both ranks report both.
   const auto lines = std::count(captured.begin(), captured.end(), '\n');
   EXPECT_EQ(lines, 8 * 2 * 2) << captured;
   EXPECT_THAT(captured, HasSubstr("64 operations were affected so far"));

@@ -26,8 +26,7 @@ class Tuner : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // What rank 0 says about the choices of a job with these hosts, after all ranks have reduced with
-  // them.
+  // Description of the choices by rank 0 of a job with these hosts, after all ranks have reduced with them.
   std::string describe(const std::vector<int>& ranks_per_host, const std::string& more = "") {
     std::string text;
     run_ranks(
@@ -60,7 +59,7 @@ TEST_F(Tuner, MeasuresOnceThenReads) {
   const std::string second = describe({2, 2});
   EXPECT_THAT(second, HasSubstr("read from " + files()[0].string()));
   EXPECT_EQ(read_tuning(files()[0]), kept);
-  // The same choices, whoever found them.
+  // The same choices, whether measured or read from the cache.
   const std::string choices = first.substr(0, first.find("choices "));
   EXPECT_EQ(second.substr(0, choices.size()), choices);
 }

@@ -9,7 +9,7 @@
 namespace tutti::comm {
 namespace {
 
-// A task that nothing follows.
+// A task without a sequel.
 WorkQueue::Task task(std::function<void()> body) {
   return [body = std::move(body)] {
     body();
@@ -25,7 +25,7 @@ TEST(WorkQueue, AWaitingThreadRunsTheTask) {
     queue->finish(queue->add(task([&] { runner = std::this_thread::get_id(); })));
     on_this_thread += runner == std::this_thread::get_id();
   }
-  EXPECT_GT(on_this_thread, 0);  // the thread of the queue may be quicker now and then
+  EXPECT_GT(on_this_thread, 0);  // the thread of the queue may sometimes be faster
 }
 
 TEST(WorkQueue, RunsWithoutAWaitingThread) {
@@ -44,7 +44,7 @@ TEST(WorkQueue, KeepsTheOrderOnAllThreads) {
       if (i % 7 == 0) queue->finish(number);
       if (i % 11 == 0) queue->hurry();
     }
-  }  // closing runs what is left
+  }  // closing runs the remaining tasks
   ASSERT_EQ(order.size(), 300u);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }

@@ -19,7 +19,7 @@ using testing::Field;
 
 namespace fs = std::filesystem;
 
-// A folder in the place of "/".
+// A directory that replaces "/".
 class Root : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Every example in docs/formats/topology.md is what the parser takes.
+// Parses every example of docs/formats/topology.md.
 #include <gtest/gtest.h>
 
 #include <fstream>

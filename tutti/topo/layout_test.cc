@@ -40,7 +40,7 @@ TEST(MakeLayout, MemoryHasTheLastWord) {
   const Layout halves = make_layout(one_machine, [](int a, int b) { return a % 2 == b % 2; });
   ASSERT_EQ(halves.hosts.size(), 2u);
   EXPECT_THAT(halves.hosts[1].ranks, ElementsAre(1, 3));
-  // Mapping one way only is not sharing; nor is a chain 0-1-2 whose ends do not map.
+  // Mapping in one direction is not sharing, and neither is a chain 0-1-2 whose ends do not map each other.
   EXPECT_EQ(make_layout({on("a"), on("a")}, [](int a, int b) { return a < b; }).hosts.size(), 2u);
   const Layout chain = make_layout(std::vector<HostIdentity>(3, on("a")),
                                    [](int a, int b) { return std::abs(a - b) == 1; });

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// As the hosts of the known rankfile: 2 sockets of 16 cores, 4 accelerators.
+// Hosts of the PowerAI example rankfile: 2 sockets with 16 cores, 4 accelerators.
 Machine power_host(const std::string& name) {
   Machine machine = synthetic_machine("numa:2(memory=128GiB) pack:1 l3:1(size=10MiB) core:16 pu:4");
   machine.name = name;

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// As the known rankfile deals: rank = accelerator x hosts + host.
+// Mapping of the PowerAI example rankfile: rank = accelerator x hosts + host.
 Layout round_robin(int hosts, int per_host) {
   Layout layout;
   for (int h = 0; h < hosts; ++h) {

@@ -43,7 +43,7 @@ TEST(Interface, KnowsItsNetwork) {
   EXPECT_FALSE(wide.reaches(address("192.0.2.77")));
 }
 
-// Whoever listens is reached by both families, where the machine has them.
+// The listening socket is reachable by both families, if the machine has them.
 TEST(Network, ListensEverywhere) {
   const int listener = listen_everywhere(0);
   ASSERT_GE(listener, 0);

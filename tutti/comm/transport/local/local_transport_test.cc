@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Ranks are threads here; the transport works the same way.
+// Ranks are threads here; the transport works in the same way.
 class LocalTransport : public testing::Test {
  protected:
   LocalJob job(int rank, int size, double seconds = 60) const { return {rank, size, id_, seconds}; }
