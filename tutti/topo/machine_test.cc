@@ -119,7 +119,7 @@ TEST(Machine, TextValuesOfTheWrongKindAreRejected) {
   EXPECT_THAT(machine_rejection("tutti machine 1\nname = a\nmemory = many\n"),
               HasSubstr("m.txt:3: memory = many"));
   EXPECT_THAT(machine_rejection(start + "[cache]\nlevel = 1.5\nbytes = 1\n"),
-              HasSubstr("whole number of at least 1"));
+              HasSubstr("an integer of at least 1"));
   EXPECT_THAT(machine_rejection(start + "cpu_quota = maybe\n"),
               HasSubstr("a number of at least 0"));
   EXPECT_THAT(machine_rejection(start + "[socket]\ncores = 1 b\n"),

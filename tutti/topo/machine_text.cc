@@ -81,7 +81,7 @@ class Section {
   }
   void read(std::string_view key, int& to, int minimum = 0) const {
     if (has(key) && !(parse_number(entry(key).value, to) && to >= minimum))
-      reject(key, fmt::format("a whole number of at least {}", minimum));
+      reject(key, fmt::format("an integer of at least {}", minimum));
   }
   void read(std::string_view key, double& to) const {
     if (has(key) && !(parse_number(entry(key).value, to) && std::isfinite(to) && to >= 0))
