@@ -1,4 +1,4 @@
-// Who takes part in the all-reduce benchmark.
+// Systems of the all-reduce benchmark.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace tutti::bench {
 std::vector<std::string> peer_names();
 std::vector<std::string> default_peers();
 
-// How the workers of one system are started, or why they cannot be.
+// Commands that start the workers of one system, or the reason why it is skipped.
 struct Launch {
   std::vector<ProcessSpec> processes;
   std::string why_skipped;  // empty: can be started
