@@ -155,6 +155,7 @@ int write_trace(const std::string& file, Arguments network) {
   lms::GuardOptions options;
   options.budget = kUnlimited;
   options.plans = false;
+  options.minimum_bytes = 1;  // the same blocks at every size of the input
   const lms::Guard guard(options);
   const auto workload = make_workload(network);
   Trainer trainer(*workload);
