@@ -71,7 +71,7 @@ std::string counted(int count, const char* thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-void introduce(const Prepared& prepared, const Communicator& communicator, int threads) {
+void print_setup(const Prepared& prepared, const Communicator& communicator, int threads) {
   if (communicator.rank() != 0) return;
   const bool is_small = train::compute_type(prepared.options) == torch::kBFloat16;
   const std::string units = kernels::has_matrix_units() ? " on AMX" : "";
@@ -121,7 +121,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
     const int threads = train::threads_of(prepared.options, communicator.local_size());
     train::prepare_process(threads);
     task = models::make_task(prepared.info.name, prepared.options);
-    introduce(prepared, communicator, threads);
+    print_setup(prepared, communicator, threads);
     train::check_memory(*task, communicator, prepared.options);
     task->prepare(communicator);
   });
@@ -258,7 +258,7 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
 
 // A step, or the plots of rank 0 after an evaluation, may take minutes, so a rank is reported as late only after that.
 // Settings of the user are kept.
-Options patient_options() {
+Options communicator_options() {
   Options options = comm::environment_options();
   for (const auto& [name, value] : {std::pair("stall_seconds", "60"), {"timeout", "7200"}})
     if (options.is_default(name)) options.set(name, value, "tutti train");
@@ -271,7 +271,7 @@ int run(int argc, char** argv) {
     throw ConfigError("DDL-1-88",
                       "train_rank is started by `tutti train`; see tutti train --help.");
   kernels::prepare_amx();
-  const auto communicator = Communicator::from_environment(patient_options());
+  const auto communicator = Communicator::from_environment(communicator_options());
   const std::string& verb = arguments[0];
   if (verb == "speed") return speed(*communicator, arguments);
   if (verb == "predict" || verb == "export") return use_weights(*communicator, arguments);

@@ -70,7 +70,7 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
 }
 
 // The options of a file, of the run to resume, or only the name of the case.
-train::Request asked_for(const std::string& what, const fs::path& resumes) {
+train::Request requested_options(const std::string& what, const fs::path& resumes) {
   if (!resumes.empty()) {
     check_run(resumes);
     train::Request before = read_saved_options(resumes);
@@ -179,7 +179,7 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
     }
     throw ConfigError("DDL-1-87", fmt::format("{}. See tutti train --help.", error.what()));
   }
-  request.what = asked_for(what, request.resumes);
+  request.what = requested_options(what, request.resumes);
   if (!model.empty()) {
     if (request.what.case_name.empty()) request.what.case_name = "script";
     if (request.what.case_name != "script")

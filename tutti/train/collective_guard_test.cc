@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 // Message and exit code of each of three ranks if rank r fails with words[r].
-std::vector<std::string> said(const std::vector<std::string>& words) {
+std::vector<std::string> messages(const std::vector<std::string>& words) {
   std::vector<std::string> all(words.size());
   comm::ThreadWorld world(static_cast<int>(words.size()));
   world.run([&](comm::Transport& transport) {
@@ -32,24 +32,24 @@ std::vector<std::string> said(const std::vector<std::string>& words) {
   return all;
 }
 
-TEST(Together, WhatFailsOnAllAlikeIsToldOnce) {
-  EXPECT_THAT(said({"no file", "no file", "no file"}),
+TEST(CollectiveGuard, AnErrorOfAllRanksIsReportedOnce) {
+  EXPECT_THAT(messages({"no file", "no file", "no file"}),
               ElementsAre("DDL-7-00 no file", "silent 1", "silent 1"));
 }
 
-TEST(Together, WhereRanksDifferTheyAreNamed) {
-  EXPECT_THAT(said({"", "no room", ""}),
+TEST(CollectiveGuard, WhereRanksDifferTheyAreNamed) {
+  EXPECT_THAT(messages({"", "no room", ""}),
               ElementsAre("silent 1", "DDL-9-63 rank 1: DDL-7-00 no room", "silent 1"));
-  EXPECT_THAT(said({"a", "b"}),
+  EXPECT_THAT(messages({"a", "b"}),
               ElementsAre("DDL-9-63 rank 0: DDL-7-00 a", "DDL-9-63 rank 1: DDL-7-00 b"));
 }
 
-TEST(Together, WhatWorksGoesOn) {
-  EXPECT_THAT(said({"", "", ""}), ElementsAre("went on", "went on", "went on"));
+TEST(CollectiveGuard, WhatWorksGoesOn) {
+  EXPECT_THAT(messages({"", "", ""}), ElementsAre("went on", "went on", "went on"));
 }
 
 // A rank that waits for a failed one gets an error instead of waiting forever.
-TEST(Together, OneThatFailsInsideWorkThatWaits) {
+TEST(CollectiveGuard, OneThatFailsInsideWorkThatWaits) {
   comm::ThreadWorld world(2);
   std::vector<std::string> all(2);
   Options options(comm::comm_options());

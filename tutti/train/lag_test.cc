@@ -71,7 +71,7 @@ Weights weights_after(const std::vector<Step>& steps, const char* lag,
 }
 
 // Weights after subtracting the mean gradients of these steps.
-std::vector<float> sunk_by(const std::vector<int>& steps) {
+std::vector<float> weights_after_gradients(const std::vector<int>& steps) {
   std::vector<float> weights(kWeights);
   for (int step : steps)
     for (int i = 0; i < kWeights; ++i) weights[static_cast<std::size_t>(i)] -= given_mean(step, i);
@@ -81,21 +81,21 @@ std::vector<float> sunk_by(const std::vector<int>& steps) {
 TEST(Lag, UpdatesWithTheGradientOfTheStepBefore) {
   const Weights late = weights_after({{1}, {2}, {3}, {4}}, "1");
   ASSERT_EQ(late.size(), 4u);
-  EXPECT_EQ(late[0], sunk_by({}));  // no gradient yet
-  EXPECT_EQ(late[1], sunk_by({1}));
-  EXPECT_EQ(late[2], sunk_by({1, 2}));
-  EXPECT_EQ(late[3], sunk_by({1, 2, 3}));
+  EXPECT_EQ(late[0], weights_after_gradients({}));  // no gradient yet
+  EXPECT_EQ(late[1], weights_after_gradients({1}));
+  EXPECT_EQ(late[2], weights_after_gradients({1, 2}));
+  EXPECT_EQ(late[3], weights_after_gradients({1, 2, 3}));
   const Weights prompt = weights_after({{1}, {2}}, "0");
-  EXPECT_EQ(prompt[0], sunk_by({1}));
-  EXPECT_EQ(prompt[1], sunk_by({1, 2}));
+  EXPECT_EQ(prompt[0], weights_after_gradients({1}));
+  EXPECT_EQ(prompt[1], weights_after_gradients({1, 2}));
 }
 
 // The gradient of the non-finite step is left out, one step later.
 TEST(Lag, ABadGradientIsLeftOutWhenItsTurnComes) {
   const Weights late = weights_after({{1}, {2, false}, {3}, {4}}, "1");
-  EXPECT_EQ(late[1], sunk_by({1}));
-  EXPECT_EQ(late[2], sunk_by({1}));
-  EXPECT_EQ(late[3], sunk_by({1, 3}));
+  EXPECT_EQ(late[1], weights_after_gradients({1}));
+  EXPECT_EQ(late[2], weights_after_gradients({1}));
+  EXPECT_EQ(late[3], weights_after_gradients({1, 3}));
 }
 
 TEST(Lag, ARunGoesOnWithTheGradientThatWasPending) {
@@ -110,8 +110,8 @@ TEST(Lag, ARunGoesOnWithTheGradientThatWasPending) {
   const Weights resumed = weights_after({{3}, {4}}, "1", [&](int step, Strategy& strategy) {
     if (step == 3) strategy.set_pending(kept);
   });
-  EXPECT_EQ(resumed[0], sunk_by({2}));
-  EXPECT_EQ(resumed[1], sunk_by({2, 3}));
+  EXPECT_EQ(resumed[0], weights_after_gradients({2}));
+  EXPECT_EQ(resumed[1], weights_after_gradients({2, 3}));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ bool fits(const std::vector<double>& work, int stages, double most) {
 
 }  // namespace
 
-struct Pipeline::Letter {
+struct Pipeline::PendingSend {
   // Header that precedes a tensor: the receiver allocates it from these fields.
   struct Head {
     std::int64_t type = 0, dimensions = 0, is_channels_last = 0;
@@ -131,22 +131,23 @@ std::vector<std::size_t> Pipeline::starts_in(std::size_t Layer::* count) const {
 Pipeline::~Pipeline() = default;
 
 void Pipeline::send(const torch::Tensor& tensor, int peer) {
-  auto letter = std::make_unique<Letter>();
+  auto pending = std::make_unique<PendingSend>();
   const bool is_last_first = is_channels_last(tensor);
-  letter->body = is_last_first ? tensor.detach() : tensor.detach().contiguous();
-  letter->head = {static_cast<std::int64_t>(tensor.scalar_type()), tensor.dim(), is_last_first, {}};
+  pending->body = is_last_first ? tensor.detach() : tensor.detach().contiguous();
+  pending->head = {
+      static_cast<std::int64_t>(tensor.scalar_type()), tensor.dim(), is_last_first, {}};
   for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.dim()); ++d)
-    letter->head.sizes.at(d) = tensor.size(static_cast<std::int64_t>(d));
-  letter->works[0] =
-      line_->send_async(bytes_of(&letter->head, sizeof letter->head), peer, kHeadTag);
-  letter->works[1] =
-      line_->send_async(bytes_of(letter->body.data_ptr(), letter->body.nbytes()), peer, kBodyTag);
-  sent_.push_back(std::move(letter));
+    pending->head.sizes.at(d) = tensor.size(static_cast<std::int64_t>(d));
+  pending->works[0] =
+      line_->send_async(bytes_of(&pending->head, sizeof pending->head), peer, kHeadTag);
+  pending->works[1] =
+      line_->send_async(bytes_of(pending->body.data_ptr(), pending->body.nbytes()), peer, kBodyTag);
+  sent_.push_back(std::move(pending));
 }
 
 torch::Tensor Pipeline::receive(int peer) {
   const Stopwatch watch;
-  Letter::Head head;
+  PendingSend::Head head;
   line_->receive(bytes_of(&head, sizeof head), peer, kHeadTag);
   const auto options = torch::dtype(static_cast<torch::ScalarType>(head.type))
                            .memory_format(head.is_channels_last ? at::MemoryFormat::ChannelsLast
@@ -199,8 +200,8 @@ Pipeline::Passed Pipeline::run(const Batch& batch, std::uint64_t seed,
     part = {};
   }
   const Stopwatch watch;
-  for (const auto& letter : sent_)
-    for (comm::Work& work : letter->works) work.wait();
+  for (const auto& pending : sent_)
+    for (comm::Work& work : pending->works) work.wait();
   sent_.clear();
   line_->broadcast(Buffer::of(std::span(&loss, 1)), stages_ - 1, {.name = "loss"});
   return {loss, waited_ + watch.seconds()};

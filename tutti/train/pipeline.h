@@ -74,9 +74,9 @@ class Pipeline {
   std::vector<std::size_t> starts_;   // first layer of each stage, and the end
   std::vector<std::size_t> tensors_;  // the same in tensors
   std::vector<std::size_t> buffers_;  // the same in buffers
-  struct Letter;
-  std::vector<std::unique_ptr<Letter>> sent_;  // kept alive until received
-  double waited_ = 0;                          // during the current run()
+  struct PendingSend;
+  std::vector<std::unique_ptr<PendingSend>> sent_;  // kept alive until received
+  double waited_ = 0;                               // during the current run()
 };
 
 }  // namespace tutti::train

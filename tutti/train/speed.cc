@@ -35,7 +35,7 @@ class Bench {
     const Stopwatch watch;
     double waited = 0;
     for (std::size_t update = 0; update < updates.size(); ++update) {
-      const StepUpdates::Alone others_rest(updates, update);
+      const StepUpdates::FreezeOthers freeze(updates, update);
       Strategy& strategy = updates.strategy(update);
       strategy.begin();
       const torch::Tensor loss =

@@ -51,16 +51,16 @@ void StepUpdates::share_moments() {
   for (const auto& strategy : strategies_) strategy->share_moments();
 }
 
-StepUpdates::Alone::Alone(StepUpdates& updates, std::size_t update) {
+StepUpdates::FreezeOthers::FreezeOthers(StepUpdates& updates, std::size_t update) {
   if (updates.size() == 1) return;
   const Range range = updates.ranges_[updates.range_of_update_[update]];
   for (std::size_t i = 0; i < updates.tensors_.size(); ++i)
     if (i < range.first || i >= range.last)
-      still_.push_back(updates.tensors_[i].set_requires_grad(false));
+      frozen_.push_back(updates.tensors_[i].set_requires_grad(false));
 }
 
-StepUpdates::Alone::~Alone() {
-  for (torch::Tensor& tensor : still_) tensor.set_requires_grad(true);
+StepUpdates::FreezeOthers::~FreezeOthers() {
+  for (torch::Tensor& tensor : frozen_) tensor.set_requires_grad(true);
 }
 
 }  // namespace tutti::train

@@ -27,15 +27,15 @@ class StepUpdates {
   void share_moments();
 
   // While an object exists, only the parameters of `update` require gradients.
-  class Alone {
+  class FreezeOthers {
    public:
-    Alone(StepUpdates& updates, std::size_t update);
-    ~Alone();
-    Alone(const Alone&) = delete;
-    Alone& operator=(const Alone&) = delete;
+    FreezeOthers(StepUpdates& updates, std::size_t update);
+    ~FreezeOthers();
+    FreezeOthers(const FreezeOthers&) = delete;
+    FreezeOthers& operator=(const FreezeOthers&) = delete;
 
    private:
-    std::vector<torch::Tensor> still_;
+    std::vector<torch::Tensor> frozen_;
   };
 
  private:

@@ -12,8 +12,8 @@ namespace fs = std::filesystem;
 
 RowFiles::RowFiles(const fs::path& folder, const std::string& prefix, std::string input,
                    std::string target, train::SampleCacheBudget* budget)
-    : input_{.name = std::move(input), .kept = train::SampleCache<float>(budget)},
-      target_{.name = std::move(target), .kept = train::SampleCache<float>(budget)} {
+    : input_{.name = std::move(input), .cache = train::SampleCache<float>(budget)},
+      target_{.name = std::move(target), .cache = train::SampleCache<float>(budget)} {
   for (const fs::path& path : train::h5_files(folder, prefix)) add(path);
   if (locations_.empty())
     throw IoError("DDL-7-87", fmt::format("{} has no samples in files {}*.h5. Set `data` to a "
@@ -41,8 +41,8 @@ void RowFiles::add(const fs::path& path) {
               path.string(), input_.name, rows, target_.name, targets));
   }
   for (std::int64_t row = 0; row < rows; ++row) locations_.push_back({files_.size() - 1, row});
-  input_.kept.add(rows);
-  target_.kept.add(rows);
+  input_.cache.add(rows);
+  target_.cache.add(rows);
 }
 
 void RowFiles::take_shape(Column& column, const fs::path& path) {
@@ -60,7 +60,7 @@ void RowFiles::take_shape(Column& column, const fs::path& path) {
 
 void RowFiles::read(Column& column, std::span<const std::int64_t> rows, float* out) {
   for (std::int64_t row : rows) {
-    const std::vector<float>& values = column.kept.get(row, [&](std::vector<float>& read) {
+    const std::vector<float>& values = column.cache.get(row, [&](std::vector<float>& read) {
       const Location& location = locations_[static_cast<std::size_t>(row)];
       read.resize(static_cast<std::size_t>(column.count));
       files_[location.file].read(column.name, location.row, 1, read);

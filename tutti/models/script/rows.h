@@ -57,7 +57,7 @@ class RowFiles {
     std::string name;
     std::vector<std::int64_t> shape = {};
     std::int64_t count = -1;
-    train::SampleCache<float> kept = train::SampleCache<float>();
+    train::SampleCache<float> cache = train::SampleCache<float>();
   };
   struct Location {
     std::size_t file;

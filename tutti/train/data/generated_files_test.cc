@@ -31,13 +31,13 @@ class GeneratedFilesTest : public testing::Test {
   std::vector<std::string> made(int rank, const GeneratedFiles& files) {
     std::vector<std::string> names;
     last_ = {0, 0};
-    told_.clear();
+    reports_.clear();
     generate_files(
         folder_ / "data", files, rank, 2,
         [&](double done, int all) {
           if (done == 0) ++starts_;
           last_ = {done, all};
-          told_.push_back(done);
+          reports_.push_back(done);
         },
         [&](const GeneratedFile& file, const FileProgress& tell) {
           tell(0.5);
@@ -52,7 +52,7 @@ class GeneratedFilesTest : public testing::Test {
   }
   fs::path folder_;
   std::pair<double, int> last_;
-  std::vector<double> told_;
+  std::vector<double> reports_;
   int starts_ = 0;
 };
 
@@ -91,7 +91,7 @@ TEST_F(GeneratedFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
 // A file may take an hour, so progress must not wait for the first one.
 TEST_F(GeneratedFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
   made(0, {.train = 3, .test = 1});
-  EXPECT_THAT(told_, ElementsAre(0, 0.5, 1, 1.5, 2));
+  EXPECT_THAT(reports_, ElementsAre(0, 0.5, 1, 1.5, 2));
   EXPECT_EQ(starts_, 1);
 }
 

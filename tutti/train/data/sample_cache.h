@@ -33,25 +33,27 @@ class SampleCache {
   explicit SampleCache(SampleCacheBudget* budget = nullptr) : budget_(budget) {}
 
   // Appends `count` samples that have not been read yet.
-  void add(std::int64_t count) { kept_.resize(kept_.size() + static_cast<std::size_t>(count)); }
+  void add(std::int64_t count) {
+    samples_.resize(samples_.size() + static_cast<std::size_t>(count));
+  }
   // Appends a sample that is in memory already, regardless of the budget.
-  void add(Sample sample) { kept_.push_back(std::move(sample)); }
+  void add(Sample sample) { samples_.push_back(std::move(sample)); }
 
   // Returns a sample. If it is not cached, `read(values)` appends it to an empty list. Valid until the next call.
   template <class Read>
   const Sample& get(std::int64_t index, Read read) {
-    Sample& kept = kept_[static_cast<std::size_t>(index)];
-    if (!kept.empty()) return kept;
+    Sample& cached = samples_[static_cast<std::size_t>(index)];
+    if (!cached.empty()) return cached;
     read_.clear();
     read(read_);
     // A copy: `read_` has spare capacity, which the next sample reuses.
-    if (budget_ && budget_->take(read_.size() * sizeof(T))) return kept = read_;
+    if (budget_ && budget_->take(read_.size() * sizeof(T))) return cached = read_;
     return read_;
   }
 
  private:
   SampleCacheBudget* budget_;
-  std::vector<Sample> kept_;
+  std::vector<Sample> samples_;
   Sample read_;  // the last sample that was read
 };
 

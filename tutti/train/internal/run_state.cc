@@ -216,12 +216,12 @@ Checkpoint RunState::snapshot(const TrainingPosition& now,
 
 RunState::Averaged::Averaged(RunState& state) : weights_(state.context_.parameters.weights()) {
   if (state.average_.empty()) return;
-  kept_.assign(weights_.begin(), weights_.end());
+  saved_.assign(weights_.begin(), weights_.end());
   std::copy(state.average_.begin(), state.average_.end(), weights_.begin());
 }
 
 RunState::Averaged::~Averaged() {
-  std::copy(kept_.begin(), kept_.end(), weights_.begin());
+  std::copy(saved_.begin(), saved_.end(), weights_.begin());
 }
 
 }  // namespace tutti::train

@@ -62,7 +62,7 @@ class RunState {
 
    private:
     const std::span<float> weights_;
-    std::vector<float> kept_;
+    std::vector<float> saved_;
   };
 
  private:

@@ -33,7 +33,7 @@ StepReport Stepper::take(Loader& loader, std::int64_t step, double rate, bool wa
 }
 
 void Stepper::take_update(std::size_t update, Loader& loader, Shared shared, StepReport& report) {
-  const StepUpdates::Alone alone(context_.updates, update);
+  const StepUpdates::FreezeOthers freeze(context_.updates, update);
   Strategy& strategy = context_.updates.strategy(update);
   comm::Communicator& group = strategy.group();
   strategy.begin();

@@ -16,7 +16,7 @@
 namespace tutti::train {
 namespace {
 
-constexpr double kLastWordsSeconds = 2;
+constexpr double kGraceSeconds = 2;
 
 // Rank r of n gets the r-th of n shares of the CPUs; with more ranks than CPUs, all may run everywhere.
 std::vector<int> share_of(const std::vector<int>& cpus, int rank, int ranks) {
@@ -101,7 +101,7 @@ int run_local_ranks(const LocalRanks& job) {
       code = failed;
       since_failure.restart();
     }
-    if (code != 0 && !is_killed && since_failure.seconds() > kLastWordsSeconds) {
+    if (code != 0 && !is_killed && since_failure.seconds() > kGraceSeconds) {
       ranks.signal(SIGKILL);
       is_killed = true;
     }

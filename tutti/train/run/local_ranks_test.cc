@@ -32,10 +32,10 @@ TEST(LocalRanks, OneThatFailsEndsTheOthers) {
 TEST(LocalRanks, OneThatTheSystemKillsIsNamed) {
   testing::internal::CaptureStderr();
   run("test $RANK = 1 && kill -9 $$; sleep 1000", 2);
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("Rank 1 was killed by signal 9"), std::string::npos) << said;
-  EXPECT_NE(said.find("ran out of memory"), std::string::npos) << said;
-  EXPECT_EQ(said.find("Rank 0"), std::string::npos) << said;  // killed by this process
+  const std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_NE(output.find("Rank 1 was killed by signal 9"), std::string::npos) << output;
+  EXPECT_NE(output.find("ran out of memory"), std::string::npos) << output;
+  EXPECT_EQ(output.find("Rank 0"), std::string::npos) << output;  // killed by this process
   testing::internal::CaptureStderr();
   run("kill -2 $$", 1);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Progress, SaysWhatAPersonWants) {
+TEST(Progress, ShowsProgress) {
   ProgressState state{320, 1024, 1.25, 4, 0.18321, 1210, 153e9, 1275e9, 0.008, 125};
   EXPECT_EQ(progress_text(state),
             "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 % of peak)  "

@@ -20,9 +20,9 @@ void set_handlers(void (*handler)(int)) {
 
 }  // namespace
 
-StopSignal::StopSignal(bool announces) {
+StopSignal::StopSignal(bool prints_message) {
   came = 0;
-  answers = announces;
+  answers = prints_message;
   set_handlers([](int) {
     came = 1;
     set_handlers(SIG_DFL);

@@ -24,8 +24,8 @@ TEST(StopSignal, IsAnsweredAtOnceWhereWished) {
   testing::internal::CaptureStderr();
   const StopSignal stop(true);
   raise(SIGINT);
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("after this step, with a checkpoint"), std::string::npos) << said;
+  const std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_NE(output.find("after this step, with a checkpoint"), std::string::npos) << output;
 }
 
 TEST(StopSignal, IsOverWithItsLife) {

@@ -28,7 +28,7 @@ namespace tutti::train {
 namespace {
 
 // Header of every gradient and every reply.
-struct Letter {
+struct RequestHeader {
   std::int64_t tensor, step = 0, version = 0;
   std::int64_t next_step = 0;  // in the reply for the first tensor
   double rate = 0;
@@ -36,11 +36,11 @@ struct Letter {
 constexpr std::int64_t kLeft = -1;  // instead of a tensor: the group has finished
 constexpr std::int64_t kOnlyStep =
     -2;  // the group's gradients were not finite; it requests a step only
-constexpr int kLetterTag = 1, kGradientTag = 2, kAnswerTag = 3;
-constexpr int kLetterWords = sizeof(Letter) / sizeof(float);
+constexpr int kHeaderTag = 1, kGradientTag = 2, kReplyTag = 3;
+constexpr int kHeaderFloats = sizeof(RequestHeader) / sizeof(float);
 
-Buffer buffer_of(Letter& letter) {
-  return {&letter, kLetterWords, DType::kF32};
+Buffer buffer_of(RequestHeader& header) {
+  return {&header, kHeaderFloats, DType::kF32};
 }
 
 // Messages between the first rank of each group and the servers, for both sides.
@@ -60,40 +60,40 @@ class ServerMessages {
   // work concurrently. Returns the staleness.
   double exchange(std::int64_t step, double rate) {
     const std::size_t count = parameters_.segments().size();
-    std::vector<Letter> letters(count, Letter{kLeft}), answers = letters;
+    std::vector<RequestHeader> headers(count, RequestHeader{kLeft}), replies = headers;
     std::vector<comm::Work> works;
     for (std::size_t i = count; i-- > 0;) {
-      letters[i] = {static_cast<std::int64_t>(i), step, versions_[i], 0, rate};
-      works.push_back(world_.send_async(buffer_of(letters[i]), server_of(i), kLetterTag));
+      headers[i] = {static_cast<std::int64_t>(i), step, versions_[i], 0, rate};
+      works.push_back(world_.send_async(buffer_of(headers[i]), server_of(i), kHeaderTag));
       works.push_back(
           world_.send_async(part(parameters_.gradients(), i), server_of(i), kGradientTag));
-      works.push_back(world_.receive_async(buffer_of(answers[i]), server_of(i), kAnswerTag));
+      works.push_back(world_.receive_async(buffer_of(replies[i]), server_of(i), kReplyTag));
       works.push_back(
-          world_.receive_async(part(parameters_.weights(), i), server_of(i), kAnswerTag));
+          world_.receive_async(part(parameters_.weights(), i), server_of(i), kReplyTag));
     }
     for (const comm::Work& work : works) work.wait();
-    next_step_ = answers.at(0).next_step;
+    next_step_ = replies.at(0).next_step;
     double staleness = 0;
     for (std::size_t i = 0; i < count; ++i) {
       staleness +=
-          static_cast<double>(answers[i].version - versions_[i] - 1) / static_cast<double>(count);
-      versions_[i] = answers[i].version;
+          static_cast<double>(replies[i].version - versions_[i] - 1) / static_cast<double>(count);
+      versions_[i] = replies[i].version;
     }
     return staleness;
   }
 
   // Requests a step without gradients.
   void ask_for_step() {
-    Letter letter{kOnlyStep};
-    world_.send(buffer_of(letter), server_of(0), kLetterTag);
-    world_.receive(buffer_of(letter), server_of(0), kAnswerTag);
-    next_step_ = letter.next_step;
+    RequestHeader header{kOnlyStep};
+    world_.send(buffer_of(header), server_of(0), kHeaderTag);
+    world_.receive(buffer_of(header), server_of(0), kReplyTag);
+    next_step_ = header.next_step;
   }
 
   void leave() {
     for (int server = 0; server < servers_; ++server) {
-      Letter letter{kLeft};
-      world_.send(buffer_of(letter), rank_of(server), kLetterTag);
+      RequestHeader header{kLeft};
+      world_.send(buffer_of(header), rank_of(server), kHeaderTag);
     }
   }
 
@@ -101,15 +101,15 @@ class ServerMessages {
   void serve(std::int64_t start) {
     next_step_ = start + 2 * groups_;  // each group starts with two
     for (int left = 0; left < groups_;) {
-      Letter letter{kLeft};
+      RequestHeader header{kLeft};
       int peer = 0;
-      world_.receive_any_async(buffer_of(letter), &peer, kLetterTag).wait();
-      if (letter.tensor == kLeft)
+      world_.receive_any_async(buffer_of(header), &peer, kHeaderTag).wait();
+      if (header.tensor == kLeft)
         ++left;
-      else if (letter.tensor == kOnlyStep)
-        answer_step(letter, peer);
+      else if (header.tensor == kOnlyStep)
+        reply_with_step(header, peer);
       else
-        answer(letter, peer);
+        reply(header, peer);
     }
   }
 
@@ -125,20 +125,20 @@ class ServerMessages {
                                   static_cast<std::size_t>(segment.count)));
   }
 
-  void answer_step(Letter letter, int peer) {
-    letter.next_step = next_step_++;
-    world_.send(buffer_of(letter), peer, kAnswerTag);
+  void reply_with_step(RequestHeader header, int peer) {
+    header.next_step = next_step_++;
+    world_.send(buffer_of(header), peer, kReplyTag);
   }
 
-  void answer(Letter letter, int peer) {
-    const auto tensor = static_cast<std::size_t>(letter.tensor);
+  void reply(RequestHeader header, int peer) {
+    const auto tensor = static_cast<std::size_t>(header.tensor);
     world_.receive(part(parameters_.gradients(), tensor), peer, kGradientTag);
-    optimizer_.begin(++versions_[tensor], letter.rate);
+    optimizer_.begin(++versions_[tensor], header.rate);
     optimizer_.update(parameters_.weights(), parameters_.gradients(), tensor, tensor + 1);
-    letter.version = versions_[tensor];
-    if (tensor == 0) letter.next_step = next_step_++;
-    world_.send(buffer_of(letter), peer, kAnswerTag);
-    world_.send(part(parameters_.weights(), tensor), peer, kAnswerTag);
+    header.version = versions_[tensor];
+    if (tensor == 0) header.next_step = next_step_++;
+    world_.send(buffer_of(header), peer, kReplyTag);
+    world_.send(part(parameters_.weights(), tensor), peer, kReplyTag);
   }
 
   comm::Communicator& world_;

@@ -26,7 +26,7 @@ class Sync : public Strategy {
         clip_norm_(context.options.number("clip_norm")),
         lag_(static_cast<int>(context.options.integer("lag"))),
         buckets_(context, [this](std::size_t b) { start(b); }),
-        watches_{{communicator_, parameters_}, {communicator_, parameters_}},
+        nonfinite_checks_{{communicator_, parameters_}, {communicator_, parameters_}},
         works_(buckets_.size()),
         pending_(buckets_.size()) {}
 
@@ -34,7 +34,7 @@ class Sync : public Strategy {
   void begin() override {
     if (lag_ == 1) buffer_ = 1 - buffer_;
     parameters_.begin(buffer_);
-    watches_[buffer_].begin();
+    nonfinite_checks_[buffer_].begin();
   }
 
   void last_backward() override {
@@ -45,8 +45,8 @@ class Sync : public Strategy {
     if (communicator_.size() > 1)
       buckets_.start_rest();
     else
-      for (std::size_t b = 0; b < buckets_.size(); ++b) look(b);
-    watches_[buffer_].start_reduction();
+      for (std::size_t b = 0; b < buckets_.size(); ++b) check_bucket(b);
+    nonfinite_checks_[buffer_].start_reduction();
     used_ = buffer_;
     has_gradient_ = true;
     if (lag_ == 1) {
@@ -59,10 +59,10 @@ class Sync : public Strategy {
     if (!has_gradient_) return reduced;
     const Stopwatch watch;
     for (comm::Work& work : works_) wait_for(work);
-    const bool is_finite = watches_[used_].is_finite();
+    const bool is_finite = nonfinite_checks_[used_].is_finite();
     return {is_loss_finite && is_finite, is_loss_finite && !is_finite, watch.seconds()};
   }
-  std::string nonfinite_layer() const override { return watches_[used_].layer(); }
+  std::string nonfinite_layer() const override { return nonfinite_checks_[used_].layer(); }
 
   StepTimes finish(std::int64_t step, double rate, float scale, bool is_finite) override {
     if (!has_gradient_ || !is_finite) return {};
@@ -78,7 +78,7 @@ class Sync : public Strategy {
   std::span<const float> pending() override {
     if (lag_ == 0 || is_first_ || !is_pending_finite_) return {};
     for (comm::Work& work : pending_) wait_for(work);
-    if (!watches_[buffer_].is_finite()) return {};
+    if (!nonfinite_checks_[buffer_].is_finite()) return {};
     return parameters_.gradients(buffer_);
   }
   void set_pending(std::span<const float> gradient) override {
@@ -89,8 +89,8 @@ class Sync : public Strategy {
   comm::Communicator& workers() override { return communicator_; }
 
  private:
-  void look(std::size_t b) {
-    watches_[buffer_].check(buffer_, buckets_[b].first, buckets_[b].last);
+  void check_bucket(std::size_t b) {
+    nonfinite_checks_[buffer_].check(buffer_, buckets_[b].first, buckets_[b].last);
   }
 
   double all_squares(std::span<const float> gradients) const {
@@ -102,7 +102,7 @@ class Sync : public Strategy {
   }
 
   void start(std::size_t b) {
-    look(b);
+    check_bucket(b);
     const std::span<float> part = parameters_.gradients(buffer_).subspan(
         static_cast<std::size_t>(buckets_[b].begin), static_cast<std::size_t>(buckets_[b].count));
     works_[b] = communicator_.all_reduce_async(ConstBuffer::of(std::span<const float>(part)),
@@ -117,8 +117,8 @@ class Sync : public Strategy {
   const double clip_norm_;
   const int lag_;
   Buckets buckets_;
-  NonFiniteCheck watches_[2];  // per buffer
-  int buffer_ = 0, used_ = 0;  // buffers of the gradients of this step, and of this update
+  NonFiniteCheck nonfinite_checks_[2];  // per buffer
+  int buffer_ = 0, used_ = 0;           // buffers of the gradients of this step, and of this update
   std::vector<comm::Work> works_, pending_;
   bool is_pending_finite_ = true, is_first_ = true, has_gradient_ = false;
 };

@@ -11,13 +11,13 @@ namespace tutti::models::cosmoflow {
 
 VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
                          Variant variant, int side, int channels, train::SampleCacheBudget* budget)
-    : side_(side), channels_(channels), kept_(budget) {
+    : side_(side), channels_(channels), cache_(budget) {
   for (const auto& path : train::h5_files(folder, prefix)) add(path, variant);
   if (locations_.empty())
     throw IoError("DDL-7-68", fmt::format("{} has no universes in files {}*.h5. Set `data` to a "
                                           "directory that has them, or leave it empty.",
                                           folder.string(), prefix));
-  kept_.add(size());
+  cache_.add(size());
   scratch_.resize(static_cast<std::size_t>(channels_ * side_ * side_ * side_));
 }
 
@@ -79,7 +79,7 @@ void VolumeFiles::read(const Location& location, std::span<float> out) const {
 }
 
 const std::vector<std::uint16_t>& VolumeFiles::voxels(std::int64_t index) {
-  return kept_.get(index, [&](std::vector<std::uint16_t>& out) {
+  return cache_.get(index, [&](std::vector<std::uint16_t>& out) {
     read(locations_[static_cast<std::size_t>(index)], scratch_);
     for (float x : scratch_)
       out.push_back(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) + 0x8000) >> 16));

@@ -46,7 +46,7 @@ class VolumeFiles {
   std::vector<std::filesystem::path> files_;
   std::vector<Location> locations_;
   std::vector<std::vector<double>> truths_;
-  train::SampleCache<std::uint16_t> kept_;  // bf16
+  train::SampleCache<std::uint16_t> cache_;  // bf16
   std::vector<float> scratch_;
 };
 

@@ -50,9 +50,9 @@ inline __attribute__((always_inline)) void forward_of(const T* __restrict in, T*
   for (std::int64_t i = begin; i < end; ++i) {
     const float x = load(in[i]);
     const float factor = x > 0 ? f.above : f.below;
-    const float kept =
+    const float scale =
         number_of(static_cast<std::uint32_t>(i), f.seed) < f.threshold ? 0.f : factor;
-    store(out[i], x * kept);
+    store(out[i], x * scale);
   }
 }
 
@@ -107,8 +107,8 @@ T* data_of(const Tensor& tensor) {
 }
 
 Factors factors_of(double slope, double drop, std::int64_t seed) {
-  const double kept = 1 / (1 - drop);
-  return {static_cast<float>(kept), static_cast<float>(kept * slope),
+  const double scale = 1 / (1 - drop);
+  return {static_cast<float>(scale), static_cast<float>(scale * slope),
           static_cast<std::uint32_t>(drop * 0x1p32), static_cast<std::uint32_t>(seed)};
 }
 

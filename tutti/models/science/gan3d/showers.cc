@@ -12,13 +12,13 @@ namespace tutti::models::gan3d {
 
 ShowerFiles::ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
                          bool needs_cells, train::SampleCacheBudget* budget)
-    : kept_(budget), scratch_(kCells) {
+    : cache_(budget), scratch_(kCells) {
   for (const auto& path : train::h5_files(folder, prefix)) add(path, needs_cells);
   if (energies_.empty())
     throw IoError("DDL-7-68", fmt::format("{} has no showers in files {}*.h5. Set `data` to a "
                                           "directory that has them, or leave it empty.",
                                           folder.string(), prefix));
-  kept_.add(size());
+  cache_.add(size());
 }
 
 void ShowerFiles::add(const std::filesystem::path& path, bool needs_cells) {
@@ -42,7 +42,7 @@ void ShowerFiles::add(const std::filesystem::path& path, bool needs_cells) {
 }
 
 const std::vector<ShowerFiles::Cell>& ShowerFiles::shower(std::int64_t index) {
-  return kept_.get(index, [&](std::vector<Cell>& out) {
+  return cache_.get(index, [&](std::vector<Cell>& out) {
     const Location& location = locations_[static_cast<std::size_t>(index)];
     files_[location.file].read("ECAL", location.row, 1, scratch_);
     for (std::size_t i = 0; i < scratch_.size(); ++i)

@@ -43,7 +43,7 @@ class ShowerFiles {
   std::vector<train::H5File> files_;
   std::vector<Location> locations_;
   std::vector<double> energies_;
-  train::SampleCache<Cell> kept_;
+  train::SampleCache<Cell> cache_;
   std::vector<float> scratch_;
 };
 

@@ -21,7 +21,7 @@ std::vector<float> column(const train::H5File& file, const std::string& name, st
 
 EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& prefix,
                        train::SampleCacheBudget* budget)
-    : kept_(budget) {
+    : cache_(budget) {
   for (const auto& path : train::h5_files(folder, prefix)) {
     files_.emplace_back(path, train::H5File::Mode::kRead);
     const train::H5File& file = files_.back();
@@ -45,12 +45,12 @@ EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& p
     throw IoError("DDL-7-68", fmt::format("{} has no events in files {}*.h5. Set `data` to a "
                                           "directory that has them, or leave it empty.",
                                           folder.string(), prefix));
-  kept_.add(size());
+  cache_.add(size());
   scratch_.resize(static_cast<std::size_t>(3 * image_size_ * image_size_));
 }
 
 const std::vector<EventFiles::Pixel>& EventFiles::pixels(std::int64_t index) {
-  return kept_.get(index, [&](std::vector<Pixel>& out) {
+  return cache_.get(index, [&](std::vector<Pixel>& out) {
     const Location& location = locations_[static_cast<std::size_t>(index)];
     files_[location.file].read("data", location.row, 1, scratch_);
     const auto pixels = static_cast<std::uint32_t>(image_size_ * image_size_);

@@ -47,7 +47,7 @@ class EventFiles {
   std::vector<train::H5File> files_;
   std::vector<Location> locations_;
   std::vector<EventInfo> infos_;
-  train::SampleCache<Pixel> kept_;
+  train::SampleCache<Pixel> cache_;
   int image_size_ = 0;
   std::vector<float> scratch_;
 };

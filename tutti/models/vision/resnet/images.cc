@@ -75,7 +75,7 @@ void ImageSet::add(Image image, std::int64_t label) {
   side_ = static_cast<int>(std::lround(std::sqrt(double(image.size()) / 3)));
   locations_.push_back({});
   labels_.push_back(label);
-  kept_.add(std::move(image));
+  cache_.add(std::move(image));
 }
 
 void ImageSet::add_h5(const fs::path& path) {
@@ -92,11 +92,11 @@ void ImageSet::add_h5(const fs::path& path) {
     locations_.push_back({files_.size() - 1, row});
     labels_.push_back(std::lround(labels[static_cast<std::size_t>(row)]));
   }
-  kept_.add(shape[0]);
+  cache_.add(shape[0]);
 }
 
 const Image& ImageSet::image(std::int64_t index) {
-  return kept_.get(index, [&](Image& out) {
+  return cache_.get(index, [&](Image& out) {
     const Location& location = locations_[static_cast<std::size_t>(index)];
     scratch_.resize(image_bytes());
     files_[location.file].read("data", location.row, 1, scratch_);

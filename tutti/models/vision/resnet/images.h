@@ -22,7 +22,7 @@ class ImageSet {
  public:
   ImageSet() = default;
   // The budget must outlive this object; without one, images of HDF5 files are not cached.
-  explicit ImageSet(train::SampleCacheBudget* budget) : kept_(budget) {}
+  explicit ImageSet(train::SampleCacheBudget* budget) : cache_(budget) {}
   void add(Image image, std::int64_t label);
   // `data` (N,3,H,H) from 0 to 255, `label` (N). Throws IoError if it does not fit.
   void add_h5(const std::filesystem::path& path);
@@ -43,7 +43,7 @@ class ImageSet {
   std::vector<train::H5File> files_;
   std::vector<Location> locations_;
   std::vector<std::int64_t> labels_;
-  train::SampleCache<std::uint8_t> kept_;
+  train::SampleCache<std::uint8_t> cache_;
   std::vector<float> scratch_;
 };
 
