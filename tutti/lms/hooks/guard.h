@@ -41,14 +41,14 @@ std::int64_t automatic_budget(int ranks = 1);
 class Guard {
  public:
   explicit Guard(const GuardOptions& options);
-  // Makes all managed tensors resident and stops managing new ones.
+  // Ends the budget, makes the managed tensors resident if they fit into memory, and stops managing new ones.
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
   SessionStatistics statistics() const { return session_.statistics(); }
   std::int64_t budget() const { return session_.statistics().budget; }
-  // A new budget for the next steps. Throws as Pager::set_budget.
+  // A new budget. Throws as Pager::set_budget. Only the thread that created the guard may call it.
   void set_budget(std::int64_t bytes) { session_.set_budget(bytes); }
   // The last complete step and its plan; the plan has no decisions if the step was passive.
   Trace trace() const { return session_.trace(); }

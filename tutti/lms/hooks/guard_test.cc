@@ -224,6 +224,17 @@ TEST(Guard, NothingMovesIfEverythingFits) {
   EXPECT_EQ(result.statistics.pager.faults, 0);
 }
 
+TEST(Guard, UnusedTensorsLeaveInFullMode) {
+  GuardOptions options = small_blocks(tight_budget<Cnn>() + kMiB);
+  options.mode = Mode::kFull;
+  const Guard guard(options);
+  const Tensor unused = torch::full({kMiB / 2}, 5.0F);  // 2 MiB
+  const Outcome outcome = train<Cnn>(6, &same_graph);
+  EXPECT_EQ(outcome, expected_outcome<Cnn>(outcome.size()));
+  EXPECT_TRUE(unused.eq(5).all().item<bool>());
+  EXPECT_GE(guard.statistics().planned_steps, 2);
+}
+
 TEST(Guard, ThreadsUseOneBudget) {
   torch::set_num_threads(2);
   const Outcome expected = train<UNet3d>(3, &same_graph);

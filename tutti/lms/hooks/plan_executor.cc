@@ -19,17 +19,25 @@ void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
   if (!planned) return;
   const Trace& trace = planned->step.trace;
   const auto count = static_cast<int>(trace.operators.size());
+  if (count == 0) {
+    planned_ = nullptr;
+    return;
+  }
   triggers_.resize(static_cast<std::size_t>(count));
+  // Indices beyond the step are operators of the next one, negative ones of the last one.
+  const auto triggers_of = [&](int index) -> Triggers& {
+    return triggers_[static_cast<std::size_t>((index % count + count) % count)];
+  };
   persistents_ = 0;
   for (const Block& block : trace.blocks) persistents_ += block.is_persistent;
   for (int i = 0; i < static_cast<int>(planned->plan.decisions.size()); ++i) {
     const Decision& decision = planned->plan.decisions[static_cast<std::size_t>(i)];
     // Recomputation and codecs are not executed: such blocks are swapped as they are.
-    triggers_[static_cast<std::size_t>(decision.write_after % count)].write.push_back(i);
-    triggers_[static_cast<std::size_t>(decision.free_by % count)].free.push_back(i);
+    triggers_of(decision.write_after).write.push_back(i);
+    triggers_of(decision.free_by).free.push_back(i);
     if (!decision.is_needed) continue;
-    triggers_[static_cast<std::size_t>(decision.read_before % count)].read.push_back(i);
-    triggers_[static_cast<std::size_t>(decision.next_use % count)].need.push_back(i);
+    triggers_of(decision.read_before).read.push_back(i);
+    triggers_of(decision.next_use).need.push_back(i);
   }
   add_next_uses(moves_persistent);
   // Blocks of the last step that are allocated in this one have no reference yet.

@@ -100,11 +100,14 @@ void Session::start() {
 void Session::stop() {
   is_running_ = false;
   pager_.set_budget(Pager::kNever / 4);
-  pager_.page_in_all();
+  // What does not fit into memory stays out until it is accessed.
+  const bool fits = pager_.statistics().out < os::free_memory().bytes() / 2;
+  if (fits || !options_.handles_faults) pager_.page_in_all();
 }
 
 void Session::set_budget(std::int64_t bytes) {
   pager_.set_budget(bytes);
+  executor_.begin_step(nullptr, false);
   const MutexLock lock(mutex_);
   options_.planner.budget = bytes;
   plans_.clear();

@@ -58,9 +58,10 @@ class Session final : public MemorySource {
                       std::uint64_t shapes);
   void end_operator();
 
-  // Starts or stops taking allocations. stop() makes all blocks resident, whatever the budget.
+  // Starts or stops taking allocations. stop() ends the budget and makes all blocks resident if they fit into memory.
   void start();
   void stop();
+  // Drops all plans. Only the thread that created the session may call it.
   void set_budget(std::int64_t bytes);
 
   Pager& pager() { return pager_; }

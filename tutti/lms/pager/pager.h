@@ -157,7 +157,9 @@ class Pager {
   void start_read(PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial)
       TUTTI_REQUIRES(mutex_);
-  void wait_for(MutexLock& lock, PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  // Releases the lock while it waits. The analysis does not know that `lock` holds mutex_.
+  void wait_for(MutexLock& lock, PagedBlock& block)
+      TUTTI_REQUIRES(mutex_) TUTTI_NO_THREAD_SAFETY_ANALYSIS;
   void complete(PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void complete_write(PagedBlock& block, int error) TUTTI_REQUIRES(mutex_);
   void complete_read(PagedBlock& block, int error) TUTTI_REQUIRES(mutex_);
