@@ -22,13 +22,14 @@ inline Options test_options(const std::string& text = "") {
   return options;
 }
 
-// Host name of each rank: {2, 1} puts ranks 0 and 1 on host0 and rank 2 on host1. `dealt`: round-robin.
+// Host name of each rank: {2, 1} puts ranks 0 and 1 on host0 and rank 2 on host1. `round_robin`: one rank per host in
+// turn.
 inline std::vector<std::string> host_names(const std::vector<int>& ranks_per_host,
-                                           bool dealt = false) {
+                                           bool round_robin = false) {
   std::vector<std::string> names;
   std::vector<int> left = ranks_per_host;
   const auto name = [](std::size_t host) { return "host" + std::to_string(host); };
-  if (!dealt) {
+  if (!round_robin) {
     for (std::size_t h = 0; h < left.size(); ++h) names.insert(names.end(), left[h], name(h));
     return names;
   }

@@ -30,7 +30,7 @@ void move_output(Operation& operation, std::int64_t elements) {
   operation.output = static_cast<std::byte*>(operation.output) + elements * width_of(operation);
 }
 
-Result cut_vector(const Operation& operation, const Run& run) {
+Result split_vector(const Operation& operation, const Run& run) {
   const std::int64_t most = kMostStagedBytes / width_of(operation);
   Result outcome = Result::ok();
   for (std::int64_t begin = 0; begin < operation.count && outcome; begin += most) {
@@ -58,7 +58,7 @@ std::int64_t part_of(const PieceCounts& pieces, std::int64_t width) {
 
 // The buffer with one piece per rank keeps its address. The other buffer, such as the input of an all_gather, is this
 // rank's piece.
-Result cut_pieces(const Operation& operation, int rank, int ranks, const Run& run) {
+Result split_pieces(const Operation& operation, int rank, int ranks, const Run& run) {
   const PieceCounts pieces = pieces_of(operation, ranks);
   const std::int64_t longest = *std::ranges::max_element(pieces);
   const std::int64_t part = part_of(pieces, width_of(operation));
@@ -100,8 +100,8 @@ std::int64_t total_bytes(const Operation& operation, int ranks) {
 }
 
 Result for_each_chunk(const Operation& operation, int rank, int ranks, const Run& run) {
-  return has_pieces(operation) ? cut_pieces(operation, rank, ranks, run)
-                               : cut_vector(operation, run);
+  return has_pieces(operation) ? split_pieces(operation, rank, ranks, run)
+                               : split_vector(operation, run);
 }
 
 }  // namespace tutti::comm

@@ -63,8 +63,8 @@ Result Executor::advance_lanes() {
     // Headers precede the data on the same connection, so their transfers are tested only at the end.
     if (all_finished && !advanced) {
       bool agreed = true;
-      Result said = handshakes_.finish(&agreed);
-      if (!said || agreed) return said;
+      Result sent = handshakes_.finish(&agreed);
+      if (!sent || agreed) return sent;
     }
     if (advanced) {
       idle_since = 0;

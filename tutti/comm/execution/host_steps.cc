@@ -41,8 +41,8 @@ Result HostSteps::leader_reduce(LaneState& lane, const plan::Step& step, bool* f
     slots_.begin_turn();
     if (is_root) slots_.look(*running_.record);
     if (!is_root)
-      slots_.show(*running_.record, running_.memory.own(step.source),
-                  running_.memory.bytes_of(step.source));
+      slots_.publish(*running_.record, running_.memory.own(step.source),
+                     running_.memory.bytes_of(step.source));
   }
   if (!is_root) return Result::ok();
   sources_.clear();
@@ -53,7 +53,7 @@ Result HostSteps::leader_reduce(LaneState& lane, const plan::Step& step, bool* f
       *finished = slots_.has_shown(member);
       awaited_rank_ = rank;
       if (!*finished) return Result::ok();
-      Result agreed = slots_.shown(member, *running_.record, &data);
+      Result agreed = slots_.published(member, *running_.record, &data);
       if (!agreed) return agreed;
     }
     sources_.push_back(data);
@@ -66,8 +66,8 @@ Result HostSteps::leader_reduce(LaneState& lane, const plan::Step& step, bool* f
 Result HostSteps::leader_broadcast(LaneState& lane, const plan::Step& step, bool* finished) {
   lane.step_started = true;
   if (step.receive_from == rank_) {
-    slots_.show(*running_.record, running_.memory.own(step.source),
-                running_.memory.bytes_of(step.source));
+    slots_.publish(*running_.record, running_.memory.own(step.source),
+                   running_.memory.bytes_of(step.source));
     return Result::ok();
   }
   const int member = host_.index_of(step.receive_from);
@@ -75,7 +75,7 @@ Result HostSteps::leader_broadcast(LaneState& lane, const plan::Step& step, bool
   awaited_rank_ = step.receive_from;
   if (!*finished) return Result::ok();
   const std::byte* data = nullptr;
-  Result agreed = slots_.shown(member, *running_.record, &data);
+  Result agreed = slots_.published(member, *running_.record, &data);
   if (agreed)
     std::memcpy(running_.memory.own(step.target), data, running_.memory.bytes_of(step.target));
   return agreed;

@@ -17,7 +17,7 @@ namespace {
 using plan::Collective;
 
 constexpr std::int64_t kPieceElements = 64 * 1024;
-constexpr std::uint64_t kToldInFull = 3;  // operations with something not finite
+constexpr std::uint64_t kReportedInFull = 3;  // operations with something not finite
 
 std::int64_t elements_of_vector(const Operation& operation) {
   if (operation.collective != Collective::kReduceScatter) return operation.count;
@@ -161,14 +161,14 @@ Result SelfCheck::trace_not_finite(const Operation& operation,
   const auto is_there = [](std::int64_t element) { return element >= 0; };
   if (!outcome || std::none_of(first.begin(), first.end(), is_there)) return outcome;
   ++not_finite_;
-  if (not_finite_ > kToldInFull && !std::has_single_bit(not_finite_)) return outcome;
+  if (not_finite_ > kReportedInFull && !std::has_single_bit(not_finite_)) return outcome;
   for (int r = 0; r < size_; ++r) {
     if (!is_there(first[r])) continue;
     log::warning(
         "DDL-4-10 rank {} on {} passed NaN or Inf to {}{}, first at element {}.{}", r,
         topo::host_name_of(layout_, r), name_of(operation.collective),
         operation.name.empty() ? "" : fmt::format(" '{}'", operation.name), first[r],
-        not_finite_ < kToldInFull
+        not_finite_ < kReportedInFull
             ? ""
             : fmt::format(" {} operations were affected so far; most of the next are not reported.",
                           not_finite_));

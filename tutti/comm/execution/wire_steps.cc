@@ -87,8 +87,8 @@ Result WireSteps::vendor(LaneState& lane, const plan::Step& step, bool* finished
         *finished ? Result::ok() : handshakes_.check(handshakes_.before(members), finished);
     if (!agreed || !*finished) return agreed;
     // Creating a group blocks, so this rank's header must have been sent before.
-    Result said = handshakes_.finish(finished);
-    if (!said || !*finished) return said;
+    Result sent = handshakes_.finish(finished);
+    if (!sent || !*finished) return sent;
     std::vector<int> group;
     for (const int rank : members) group.push_back(transport_ranks_[rank]);
     lane.step_started = true;

@@ -9,14 +9,14 @@ namespace tutti::comm {
 void MessageWaits::begin(const MessageEnd& message) {
   const MutexLock lock(mutex_);
   ++waiting_;
-  BlockedMessage& shown = block().message;
-  shown.peer = message.peer;
-  shown.tag = message.tag;
-  shown.count = message.count;
-  shown.dtype = static_cast<std::uint32_t>(message.dtype);
-  shown.since_ticks = ticks();
-  shown.kind = static_cast<std::uint32_t>(message.is_send ? BlockedMessage::Kind::kSend
-                                                          : BlockedMessage::Kind::kReceive);
+  BlockedMessage& blocked = block().message;
+  blocked.peer = message.peer;
+  blocked.tag = message.tag;
+  blocked.count = message.count;
+  blocked.dtype = static_cast<std::uint32_t>(message.dtype);
+  blocked.since_ticks = ticks();
+  blocked.kind = static_cast<std::uint32_t>(message.is_send ? BlockedMessage::Kind::kSend
+                                                            : BlockedMessage::Kind::kReceive);
 }
 
 void MessageWaits::end() {

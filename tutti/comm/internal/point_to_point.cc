@@ -21,12 +21,12 @@ int channel_of(int tag) {
 
 }  // namespace
 
-struct PointToPoint::Head {
+struct PointToPoint::PostedHeader {
   OpRecord record;
   std::unique_ptr<Transfer> transfer;
 };
 
-struct PointToPoint::Early {
+struct PointToPoint::Unexpected {
   int peer = 0;
   OpRecord header;
   std::vector<std::byte> data;
@@ -45,7 +45,8 @@ struct PointToPoint::Message {
   OpRecord expected;      // the message as this side describes it
   OpRecord header;        // the header that is sent or received
   std::unique_ptr<Transfer> head, body;
-  std::unique_ptr<Early> early;  // used instead of `body` if the message arrived before its receive
+  std::unique_ptr<Unexpected>
+      unexpected;  // used instead of `body` if the message arrived before its receive
   bool head_passed = false;
   std::int64_t since = now_ns();
   std::optional<Watchdog> watch;  // created when the message is late
@@ -118,12 +119,12 @@ Work PointToPoint::receive(Buffer buffer, int peer, int* source, int tag) {
 
 Work PointToPoint::start(std::unique_ptr<Message> message) {
   const Work work(message->work);
-  message->work->on_wait = [waits = waits_, shown = MessageEnd{.is_send = message->is_send,
-                                                               .peer = message->peer,
-                                                               .tag = message->tag,
-                                                               .count = message->buffer.count,
-                                                               .dtype = message->buffer.dtype}](
-                               bool begins) { begins ? waits->begin(shown) : waits->end(); };
+  message->work->on_wait = [waits = waits_, blocked = MessageEnd{.is_send = message->is_send,
+                                                                 .peer = message->peer,
+                                                                 .tag = message->tag,
+                                                                 .count = message->buffer.count,
+                                                                 .dtype = message->buffer.dtype}](
+                               bool begins) { begins ? waits->begin(blocked) : waits->end(); };
   const MutexLock lock(mutex_);
   // Posted here, so messages with the same tag keep the order of the calls.
   if (message->is_send) {
@@ -147,44 +148,46 @@ bool PointToPoint::is_next(std::size_t i, int peer) const {
 }
 
 // Checks whether a header that matches this receive has arrived.
-Result PointToPoint::find_head(std::size_t i) {
+Result PointToPoint::find_header(std::size_t i) {
   Message& message = *open_[i];
   const int first = message.peer < 0 ? 0 : message.peer;
   const int last = message.peer < 0 ? router_.size() - 1 : message.peer;
   for (int peer = first; peer <= last && !message.head_passed; ++peer) {
-    if (peer == rank_ || !is_next(i, peer) || take_early(message, peer)) continue;
-    Result outcome = sort_heads(peer, message.channel);
+    if (peer == rank_ || !is_next(i, peer) || take_unexpected(message, peer)) continue;
+    Result outcome = dispatch_headers(peer, message.channel);
     if (!outcome) return outcome;
   }
   return Result::ok();
 }
 
-bool PointToPoint::take_early(Message& message, int peer) {
-  const auto found = std::find_if(early_.begin(), early_.end(), [&](const auto& early) {
-    return early->peer == peer && early->header.name_hash == message.expected.name_hash;
-  });
-  if (found == early_.end()) return false;
-  message.early = std::move(*found);
-  early_.erase(found);
+bool PointToPoint::take_unexpected(Message& message, int peer) {
+  const auto found =
+      std::find_if(unexpected_.begin(), unexpected_.end(), [&](const auto& unexpected) {
+        return unexpected->peer == peer &&
+               unexpected->header.name_hash == message.expected.name_hash;
+      });
+  if (found == unexpected_.end()) return false;
+  message.unexpected = std::move(*found);
+  unexpected_.erase(found);
   message.peer = peer;
-  message.header = message.early->header;
+  message.header = message.unexpected->header;
   message.head_passed = true;
   return true;
 }
 
-Result PointToPoint::sort_heads(int peer, int channel) {
+Result PointToPoint::dispatch_headers(int peer, int channel) {
   for (;;) {
-    std::unique_ptr<Head>& head = heads_[{peer, channel}];
+    std::unique_ptr<PostedHeader>& head = posted_headers_[{peer, channel}];
     if (!head) {
-      head = std::make_unique<Head>();
+      head = std::make_unique<PostedHeader>();
       head->transfer = router_.receive(peer, channel, &head->record, sizeof(OpRecord));
     }
     bool has_arrived = false;
     Result outcome = head->transfer->test(&has_arrived);
     if (!outcome || !has_arrived) return outcome;
     const OpRecord record = head->record;
-    heads_.erase({peer, channel});
-    sort_head(peer, channel, record);
+    posted_headers_.erase({peer, channel});
+    dispatch_header(peer, channel, record);
     const bool is_wanted = std::any_of(open_.begin(), open_.end(), [&](const auto& other) {
       return other && !other->is_send && !other->head_passed && other->channel == channel &&
              (other->peer == peer || other->peer < 0);
@@ -193,10 +196,11 @@ Result PointToPoint::sort_heads(int peer, int channel) {
   }
 }
 
-void PointToPoint::sort_head(int peer, int channel, const OpRecord& record) {
-  const bool is_behind = std::any_of(early_.begin(), early_.end(), [&](const auto& early) {
-    return early->peer == peer && early->header.name_hash == record.name_hash;
-  });
+void PointToPoint::dispatch_header(int peer, int channel, const OpRecord& record) {
+  const bool is_behind =
+      std::any_of(unexpected_.begin(), unexpected_.end(), [&](const auto& unexpected) {
+        return unexpected->peer == peer && unexpected->header.name_hash == record.name_hash;
+      });
   for (const auto& message : open_) {
     const bool is_it = !is_behind && message && !message->is_send && !message->head_passed &&
                        message->expected.name_hash == record.name_hash &&
@@ -212,12 +216,13 @@ void PointToPoint::sort_head(int peer, int channel, const OpRecord& record) {
     }
     return;
   }
-  auto early = std::make_unique<Early>();
-  early->peer = peer;
-  early->header = record;
-  early->data.resize(static_cast<std::size_t>(record.count) * size_of(record.dtype));
-  early->transfer = router_.receive(peer, channel, early->data.data(), early->data.size());
-  early_.push_back(std::move(early));
+  auto unexpected = std::make_unique<Unexpected>();
+  unexpected->peer = peer;
+  unexpected->header = record;
+  unexpected->data.resize(static_cast<std::size_t>(record.count) * size_of(record.dtype));
+  unexpected->transfer =
+      router_.receive(peer, channel, unexpected->data.data(), unexpected->data.size());
+  unexpected_.push_back(std::move(unexpected));
 }
 
 Result PointToPoint::receive_body(Message& message, bool* finished) {
@@ -228,10 +233,10 @@ Result PointToPoint::receive_body(Message& message, bool* finished) {
   if (!message.header.agrees_with(message.expected)) {
     return disagreement(rank_, message.expected, message.peer, message.header);
   }
-  if (!message.early) return message.body->test(finished);
-  Result outcome = message.early->transfer->test(finished);
+  if (!message.unexpected) return message.body->test(finished);
+  Result outcome = message.unexpected->transfer->test(finished);
   if (outcome && *finished && message.bytes > 0) {
-    std::memcpy(message.data, message.early->data.data(), message.bytes);
+    std::memcpy(message.data, message.unexpected->data.data(), message.bytes);
   }
   return outcome;
 }
@@ -239,7 +244,7 @@ Result PointToPoint::receive_body(Message& message, bool* finished) {
 Result PointToPoint::advance(std::size_t i, bool* finished) {
   Message& message = *open_[i];
   if (!message.head_passed) {
-    Result outcome = message.is_send ? message.head->test(&message.head_passed) : find_head(i);
+    Result outcome = message.is_send ? message.head->test(&message.head_passed) : find_header(i);
     if (!outcome || !message.head_passed) return outcome;
   }
   return message.is_send ? message.body->test(finished) : receive_body(message, finished);

@@ -38,19 +38,19 @@ class PointToPoint {
 
  private:
   struct Message;
-  struct Head;
-  struct Early;
+  struct PostedHeader;
+  struct Unexpected;
   Work receive(Buffer buffer, int peer, int* source, int tag);
   Work start(std::unique_ptr<Message> message);
   void loop();
   // True if receive `i` of `open_` is the first one that matches a message of `peer` with its tag.
   bool is_next(std::size_t i, int peer) const;
-  Result find_head(std::size_t i);
-  bool take_early(Message& message, int peer);
+  Result find_header(std::size_t i);
+  bool take_unexpected(Message& message, int peer);
   // Takes the headers that have arrived from the peer on this channel. Passes each message to the first receive with
   // its tag, or queues it.
-  Result sort_heads(int peer, int channel);
-  void sort_head(int peer, int channel, const OpRecord& record);
+  Result dispatch_headers(int peer, int channel);
+  void dispatch_header(int peer, int channel, const OpRecord& record);
   Result receive_body(Message& message, bool* finished);
   Result advance(std::size_t i, bool* finished);
   Result check_stall(Message& message);
@@ -67,9 +67,9 @@ class PointToPoint {
   std::vector<std::unique_ptr<Message>> open_;  // used only by the thread, like the next members
   // Posted receives of headers, by peer and channel. A receive that a receive_any did not need stays posted for the
   // next receive from that peer.
-  std::map<std::pair<int, int>, std::unique_ptr<Head>> heads_;
+  std::map<std::pair<int, int>, std::unique_ptr<PostedHeader>> posted_headers_;
   // Unexpected messages on channels that several tags share, in order of arrival.
-  std::list<std::unique_ptr<Early>> early_;
+  std::list<std::unique_ptr<Unexpected>> unexpected_;
   const std::shared_ptr<MessageWaits> waits_;
   bool is_ending_ TUTTI_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // started with the first message

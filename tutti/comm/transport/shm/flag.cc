@@ -18,7 +18,7 @@ namespace {
 // Polls of the flag between two reads of the clock, which take as long as one poll.
 constexpr int kLooks = 16;
 // Long enough for a peer that runs on another core; this core may be shared with an unrelated process.
-constexpr std::int64_t kSleepySpin = 5'000;
+constexpr std::int64_t kShortSpin = 5'000;
 
 }  // namespace
 
@@ -43,18 +43,19 @@ bool SpinBackoff::yield(std::int64_t waited_ns) {
   ::sched_yield();
   const std::int64_t after = now_ns();
   const bool was_long = after - before > long_yield_ns_;
-  if (was_long && !(excuse_ && excuse_(before, after))) note_stranger(after);
+  if (was_long && !(is_explained_ && is_explained_(before, after))) note_interference(after);
   return true;
 }
 
-void SpinBackoff::note_stranger(std::int64_t now) {
-  const bool comes_again = now - sleepy_until_ns_ < sleepy_ns_;
-  sleepy_ns_ = comes_again ? std::min(2 * sleepy_ns_, kSleepyTime) : kFirstSleepyTime;
-  sleepy_until_ns_ = now + sleepy_ns_;
+void SpinBackoff::note_interference(std::int64_t now) {
+  const bool comes_again = now - prefers_sleep_until_ns_ < sleep_preference_ns_;
+  sleep_preference_ns_ =
+      comes_again ? std::min(2 * sleep_preference_ns_, kMaxSleepPreference) : kFirstSleepPreference;
+  prefers_sleep_until_ns_ = now + sleep_preference_ns_;
 }
 
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
-                SpinBackoff& wakefulness) {
+                SpinBackoff& backoff) {
   if (has_reached(flag, wanted)) return true;
   const auto look = [&] {
     for (int i = 0; i < kLooks; ++i) {
@@ -66,11 +67,11 @@ bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy
   if (policy.spin_ns > 0 && look()) return true;
   const std::int64_t start = now_ns();
   const std::int64_t longest_spin =
-      wakefulness.prefers_sleep(start) ? std::min(policy.spin_ns, kSleepySpin) : policy.spin_ns;
+      backoff.prefers_sleep(start) ? std::min(policy.spin_ns, kShortSpin) : policy.spin_ns;
   while (now_ns() - start < longest_spin) {
     if (look()) return true;
   }
-  while (wakefulness.yield(now_ns() - start)) {
+  while (backoff.yield(now_ns() - start)) {
     if (has_reached(flag, wanted)) return true;
   }
   return false;

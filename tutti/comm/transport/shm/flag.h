@@ -62,29 +62,31 @@ struct WaitPolicy {
 class SpinBackoff {
  public:
   // Returns true if a rank of this job computed between the two times (now_ns) and may have used the core.
-  using Excuse = std::function<bool(std::int64_t begin, std::int64_t end)>;
+  using IsExplained = std::function<bool(std::int64_t begin, std::int64_t end)>;
 
-  explicit SpinBackoff(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns, Excuse excuse = {})
-      : long_yield_ns_(long_yield_ns), excuse_(std::move(excuse)) {}
+  explicit SpinBackoff(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns,
+                       IsExplained excuse = {})
+      : long_yield_ns_(long_yield_ns), is_explained_(std::move(excuse)) {}
   // Yields and returns true, or returns false if the caller should sleep.
   bool yield(std::int64_t waited_ns);
   // True for some time after a long yield that no rank of this job explains.
-  bool prefers_sleep(std::int64_t now) const { return now < sleepy_until_ns_; }
-  // Called after such a yield. A single one may be due to a short-lived process or the hypervisor, and sleeping costs as
-  // much as the yield did, so the first period is short; each further yield soon after doubles it.
-  void note_stranger(std::int64_t now);
+  bool prefers_sleep(std::int64_t now) const { return now < prefers_sleep_until_ns_; }
+  // Called after such a yield. A single one may be due to a short-lived process or the hypervisor, and sleeping costs
+  // as much as the yield did, so the first period is short; each further yield soon after doubles it.
+  void note_interference(std::int64_t now);
 
  private:
   static constexpr std::int64_t kLongest = 1'000'000;  // longest time that a wait stays awake
-  static constexpr std::int64_t kFirstSleepyTime = 5'000'000, kSleepyTime = 100'000'000;
+  static constexpr std::int64_t kFirstSleepPreference = 5'000'000,
+                                kMaxSleepPreference = 100'000'000;
   std::int64_t long_yield_ns_;
-  Excuse excuse_;
-  std::int64_t sleepy_ns_ = 0, sleepy_until_ns_ = 0;
+  IsExplained is_explained_;
+  std::int64_t sleep_preference_ns_ = 0, prefers_sleep_until_ns_ = 0;
 };
 
 // Spins and yields. Returns true if the flag has reached `wanted`, false if the caller should sleep.
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
-                SpinBackoff& wakefulness);
+                SpinBackoff& backoff);
 // Sleeps until the flag may have changed, at most `nanoseconds`. Returns true if it has reached `wanted`.
 bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds);
 

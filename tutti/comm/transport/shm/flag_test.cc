@@ -13,41 +13,41 @@ constexpr std::int64_t kAnyYieldIsLong = -1;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 TEST(SpinBackoff, SleepsAfterALongYieldToAStranger) {
-  SpinBackoff wakefulness(kAnyYieldIsLong);
-  EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_TRUE(wakefulness.prefers_sleep(now_ns()));
-  EXPECT_FALSE(wakefulness.yield(0));
+  SpinBackoff backoff(kAnyYieldIsLong);
+  EXPECT_TRUE(backoff.yield(0));
+  EXPECT_TRUE(backoff.prefers_sleep(now_ns()));
+  EXPECT_FALSE(backoff.yield(0));
 }
 
 TEST(SpinBackoff, StaysAwakeWhenOneOfOursHadTheCore) {
   bool is_ours = true;
-  SpinBackoff wakefulness(kAnyYieldIsLong, [&](std::int64_t begin, std::int64_t end) {
+  SpinBackoff backoff(kAnyYieldIsLong, [&](std::int64_t begin, std::int64_t end) {
     EXPECT_LE(begin, end);
     return is_ours;
   });
-  EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_FALSE(wakefulness.prefers_sleep(now_ns()));
+  EXPECT_TRUE(backoff.yield(0));
+  EXPECT_FALSE(backoff.prefers_sleep(now_ns()));
   is_ours = false;
-  EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_TRUE(wakefulness.prefers_sleep(now_ns()));
+  EXPECT_TRUE(backoff.yield(0));
+  EXPECT_TRUE(backoff.prefers_sleep(now_ns()));
 }
 
 TEST(SpinBackoff, IsNotAskedForAnExcuseAfterAShortYield) {
-  SpinBackoff wakefulness(1000 * kSecond, [](std::int64_t, std::int64_t) -> bool {
+  SpinBackoff backoff(1000 * kSecond, [](std::int64_t, std::int64_t) -> bool {
     ADD_FAILURE() << "asked";
     return false;
   });
-  EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_FALSE(wakefulness.prefers_sleep(now_ns()));
+  EXPECT_TRUE(backoff.yield(0));
+  EXPECT_FALSE(backoff.prefers_sleep(now_ns()));
 }
 
 TEST(SpinBackoff, SleepsLongerWhereStrangersStay) {
   constexpr std::int64_t kMillisecond = 1'000'000;
-  SpinBackoff wakefulness;
+  SpinBackoff backoff;
   std::int64_t now = now_ns();
   const auto while_ms = [&] {  // and runs to its end
     const std::int64_t begin = now;
-    for (wakefulness.note_stranger(now); wakefulness.prefers_sleep(now);) now += kMillisecond;
+    for (backoff.note_interference(now); backoff.prefers_sleep(now);) now += kMillisecond;
     return (now - begin) / kMillisecond;
   };
   for (const int expected : {5, 10, 20, 40, 80, 100, 100}) EXPECT_EQ(while_ms(), expected);

@@ -39,14 +39,14 @@ Result HostAllReduce::eager(const Operation& operation, const OpRecord& record) 
   last_row_ = "host_eager";
   slots_.begin_turn();
   // The slot is free: a rank that read it two turns ago has since reached the turn after it.
-  slots_.show(record, operation.input,
-              static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
+  slots_.publish(record, operation.input,
+                 static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
   for (int member = 0; member < size(); ++member) {
     if (member == host_.index()) continue;
     const std::byte* data = nullptr;
     Result arrived = slots_.wait(member);
     if (!arrived) return arrived;
-    Result agreed = slots_.shown(member, record, &data);
+    Result agreed = slots_.published(member, record, &data);
     if (!agreed) [[unlikely]]
       return agreed;
     sources_[member] = data;
@@ -152,7 +152,7 @@ Result HostAllReduce::staged(const Operation& operation) {
   const auto slot = [&](int member, std::int64_t round) {
     return host_.control_block().stage(member, static_cast<std::uint32_t>(first_turn + round) % 2);
   };
-  const auto show = [&](std::int64_t round) {
+  const auto publish = [&](std::int64_t round) {
     const std::byte* from = input + static_cast<std::size_t>(round * per_round) * width;
     for (int member = 0; member < size(); ++member) {
       const Slice slice = slice_of(member, count_in(round), width);
@@ -164,11 +164,11 @@ Result HostAllReduce::staged(const Operation& operation) {
     raise_flag(host_.mine().stage_in, first_turn + static_cast<std::uint32_t>(round));
   };
 
-  show(0);
+  publish(0);
   for (std::int64_t round = 0; round < rounds; ++round) {
     const std::uint32_t turn = first_turn + static_cast<std::uint32_t>(round);
     const std::size_t round_offset = static_cast<std::size_t>(round * per_round) * width;
-    if (round + 1 < rounds) show(round + 1);
+    if (round + 1 < rounds) publish(round + 1);
     const Slice own = slice_of(host_.index(), count_in(round), width);
     const std::size_t own_offset = static_cast<std::size_t>(own.begin) * width;
     for (int member = 0; member < size(); ++member) {

@@ -20,8 +20,8 @@ HostGroup::HostGroup(std::vector<int> ranks, int index, HostControlBlock control
       peers_(std::move(peers)),
       policy_(policy),
       backoff_(policy.long_yield_ns, policy.is_crowded
-                                         ? std::bind_front(&HostGroup::is_excused, this)
-                                         : SpinBackoff::Excuse()),
+                                         ? std::bind_front(&HostGroup::is_explained, this)
+                                         : SpinBackoff::IsExplained()),
       stall_handler_(stall_handler) {
   mine().process.store(static_cast<std::uint32_t>(::getpid()));
   mine().moved_ticks.store(ticks());
@@ -56,7 +56,7 @@ Result HostGroup::wait_long(int member, Flag& flag, std::uint32_t wanted) {
 }
 
 // True if a long yield in this time is explained by a rank of this job that computed.
-bool HostGroup::is_excused(std::int64_t begin_ns, std::int64_t end_ns) const {
+bool HostGroup::is_explained(std::int64_t begin_ns, std::int64_t end_ns) const {
   for (int member = 0; member < size(); ++member) {
     if (member != index_ && control_block_.was_away(member, begin_ns, end_ns)) return true;
   }

@@ -49,7 +49,7 @@ class HostGroup {
 
  private:
   Result wait_long(int member, Flag& flag, std::uint32_t wanted);
-  bool is_excused(std::int64_t begin_ns, std::int64_t end_ns) const;
+  bool is_explained(std::int64_t begin_ns, std::int64_t end_ns) const;
 
   std::vector<int> ranks_;
   int index_;

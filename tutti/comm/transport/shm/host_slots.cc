@@ -13,7 +13,7 @@ constexpr std::size_t kBesideFlag = kLine - offsetof(EagerSlot, payload);
 
 }  // namespace
 
-void HostSlots::show(const OpRecord& record, const void* data, std::size_t bytes) {
+void HostSlots::publish(const OpRecord& record, const void* data, std::size_t bytes) {
   EagerSlot& mine = slot(host_.index());
   const auto* from = static_cast<const std::byte*>(data);
   // The cache line of the flag is written last and in one go: peers poll it, and every store may have to fetch it back

@@ -15,17 +15,17 @@ class HostSlots {
   // `host` must outlive the slots.
   explicit HostSlots(HostGroup& host) : host_(host) {}
 
-  // Begins a turn. Each turn starts with `show`, or with `look` on a rank that publishes nothing.
+  // Begins a turn. Each turn starts with `publish`, or with `look` on a rank that publishes nothing.
   void begin_turn() { ++turn_; }
   void look(const OpRecord& record) { fingerprint_ = record.fingerprint(); }
-  void show(const OpRecord& record, const void* data, std::size_t bytes);
+  void publish(const OpRecord& record, const void* data, std::size_t bytes);
   bool has_shown(int member) const { return has_reached(slot(member).flag, turn_); }
   // Waits for the vector of a member. Fails if the stall handler does.
   Result wait(int member) { return host_.wait(member, slot(member).flag, turn_); }
   // Sleeps until the member has published, at most one interval of the stall handler.
   void await(int member) { wait_asleep(slot(member).flag, turn_, StallHandler::kInterval); }
   // Returns the vector of a member. Fails if the member is in another operation.
-  Result shown(int member, const OpRecord& record, const std::byte** data) const {
+  Result published(int member, const OpRecord& record, const std::byte** data) const {
     const EagerSlot& theirs = slot(member);
     *data = theirs.payload;
     if (theirs.fingerprint == fingerprint_) [[likely]]

@@ -113,7 +113,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t bytes) {
   };
   if (bytes > SIZE_MAX / 4) fail(EFBIG);
   std::shared_ptr<SharedMemory> memory(new SharedMemory);
-  memory->handle_.fd = internal::open_nameless_file();
+  memory->handle_.fd = internal::open_anonymous_file();
   if (memory->handle_.fd < 0) fail(errno);
   memory->is_owner_ = true;  // from here on the destructor cleans up
   const std::size_t data_bytes = whole_pages(bytes);

@@ -168,14 +168,14 @@ TEST(SharedMemory, AForkedChildReadsAndWritesButReleasesNothing) {
 TEST(NamelessFile, LeavesNoNameWithoutMemfd) {
   const auto folder = scratch_folder();
   std::filesystem::create_directory(folder);
-  const int file = internal::open_nameless_file_in(folder.c_str());
+  const int file = internal::open_anonymous_file_in(folder.c_str());
   ASSERT_GE(file, 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   EXPECT_EQ(write(file, "x", 1), 1);
   EXPECT_TRUE(fcntl(file, F_GETFD) & FD_CLOEXEC);
   close(file);
   std::filesystem::remove(folder);
-  EXPECT_EQ(internal::open_nameless_file_in("/no/such/folder"), -1);
+  EXPECT_EQ(internal::open_anonymous_file_in("/no/such/folder"), -1);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@ namespace tutti::comm::internal {
 
 // Returns the file descriptor (close-on-exec) of a new empty file in memory, or -1 with errno set. Uses memfd; if the
 // kernel or a sandbox forbids it, a file in /dev/shm or /tmp.
-int open_nameless_file();
+int open_anonymous_file();
 
 // The same in a given directory.
-int open_nameless_file_in(const char* folder);
+int open_anonymous_file_in(const char* folder);
 
 }  // namespace tutti::comm::internal
