@@ -41,7 +41,7 @@ TEST(MemoryCurveTest, FindsAndChangesRanges) {
   EXPECT_EQ(*std::max_element(values.begin(), values.end()), peak_bytes(trace));
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
-    const auto [low, high] = std::minmax(random() % values.size(), random() % values.size());
+    const auto [low, high] = std::minmax({random() % values.size(), random() % values.size()});
     const int first = static_cast<int>(low), last = static_cast<int>(high);
     const auto bytes = static_cast<std::int64_t>(random() % 200) - 100;
     curve.add(first, last, bytes);
