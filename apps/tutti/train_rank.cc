@@ -22,6 +22,7 @@
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
 #include "tutti/kernels/amx/amx.h"
+#include "tutti/lms/hooks/guard.h"
 #include "tutti/models/cases.h"
 #include "tutti/models/tasks.h"
 #include "tutti/os/output_file.h"
@@ -111,15 +112,26 @@ void stage_data(Options& options, Communicator& communicator) {
   options.set("data", local.string(), "staging_dir");
 }
 
+// Large model support for this rank, if the options ask for it. Before the network is created, to manage its weights.
+std::unique_ptr<lms::Guard> large_model_support(const Options& options, int local_ranks) {
+  if (options.text("lms").empty()) return nullptr;
+  Options settings(lms::lms_options());
+  settings.set("budget", options.text("lms"), "lms");
+  settings.set("mode", options.text("lms_mode"), "lms_mode");
+  return std::make_unique<lms::Guard>(lms::guard_options(settings, local_ranks));
+}
+
 int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
               const train::Request& request) {
   Prepared prepared(request, folder);
+  std::unique_ptr<lms::Guard> guard;
   std::unique_ptr<train::Task> task;
   train::collective_guard(communicator, [&] { check_data_folder(prepared.options); });
   train::collective_guard(communicator, [&] {
     stage_data(prepared.options, communicator);
     const int threads = train::threads_of(prepared.options, communicator.local_size());
     train::prepare_process(threads);
+    guard = large_model_support(prepared.options, communicator.local_size());
     task = models::make_task(prepared.info.name, prepared.options);
     print_setup(prepared, communicator, threads);
     train::check_memory(*task, communicator, prepared.options);
@@ -152,6 +164,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
         "{:.4g} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other ranks\n",
         outcome.samples_per_second, counted(communicator.size(), "rank"), outcome.seconds,
         100 * outcome.exposed_share);
+  if (guard) fmt::print("{}", guard->report());
   fmt::print("plots: {}\n", (folder / "plots").string());
   return 0;
 }

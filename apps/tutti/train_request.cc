@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
 #include "tutti/models/cases.h"
 #include "tutti/os/cpus.h"
@@ -152,7 +153,7 @@ train::Request read_saved_options(const fs::path& folder) {
 bool parse_train(int argc, char** argv, TrainRequest& request) {
   CLI::App app("Trains the network of a case or of a configuration file on many ranks",
                "tutti train");
-  std::string what, size, model;
+  std::string what, size, model, lms;
   std::vector<std::string> settings;
   app.add_option("case", what, "name of a case, or a TOML file");
   app.add_option("--set", settings, "option=value; may be repeated");
@@ -161,6 +162,9 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   app.add_option("--ranks", request.ranks,
                  "processes on this host, without a launcher [one per CPU]")
       ->check(CLI::Range(1, 4096));
+  app.add_option(
+      "--lms", lms,
+      "memory budget for the tensors of a host, such as 8GiB, or auto: the same as --set lms=");
   app.add_option("--resume", request.resumes, "run directory to resume");
   app.add_flag_callback(
       "--options",
@@ -189,12 +193,15 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
     request.what.settings.emplace_back("model", fs::absolute(model).string());
   }
   if (!size.empty()) request.what.settings.emplace_back("size", size);
+  if (!lms.empty()) request.what.settings.emplace_back("lms", lms);
   for (const std::string& setting : settings)
     request.what.settings.push_back(split_setting(setting));
   const train::CaseInfo& info = models::find_case(request.what.case_name);
   const OptionTable table = info.table();
   const Options options = train::resolve(info, table, request.what.settings);
   train::check_strategy(options);
+  if (const std::string& budget = options.text("lms"); !budget.empty() && budget != "auto")
+    parse_bytes(budget);
   if (request.resumes.empty()) check_model(options);
   return true;
 }

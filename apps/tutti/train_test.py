@@ -219,6 +219,17 @@ class TrainTest(unittest.TestCase):
         self.assertEqual({path.name for path in (self.base / "cache/tutti").glob("*")}, cache)
         self.assertEqual(list((self.base / "memory").glob("*")), [])
 
+    def test_large_model_support_is_bitwise_identical(self):
+        arguments = ["train", "unet3d", *TINY, "--set", "batch=8", "--set", "steps=4", "--set", "epochs=4", "--set", f"runs={self.base}/lms"]
+        weights = []
+        for options in [], ["--lms", "44MiB"], ["--lms", "44MiB", "--set", "lms_mode=full"]:
+            output = self.tutti(*arguments, *options)
+            self.assertEqual("budget 22.0 MiB, peak 22.0 MiB" in output, bool(options), output)
+            weights.append((self.run_of(output) / "checkpoints/best.ckpt").read_bytes())
+        self.assertTrue(weights[0] == weights[1] == weights[2])
+        self.assertIn("DDL-1-02", self.tutti(*arguments, "--lms", "much", code=2))
+        self.assertIn("DDL-5-70", self.tutti(*arguments, "--lms", "4MiB", code=1))
+
     def test_making_data_can_be_interrupted(self):
         arguments = ["train", "hep", *TINY, "--set", f"runs={self.base}/making", "--set", "train_events=2000000"]
         process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)

@@ -53,7 +53,7 @@ void check_need(const MemoryNeed& need, std::int64_t batch, int ranks, double fr
 }
 
 void check_memory(Task& task, comm::Communicator& communicator, const Options& options) {
-  if (!options.flag("check_memory")) return;
+  if (!options.flag("check_memory") || !options.text("lms").empty()) return;
   auto free = static_cast<double>(os::free_memory().bytes());
   communicator.all_reduce({&free, 1, DType::kF64}, ReduceOp::kMin, {.name = "free memory"});
   check_need(memory_need(task, options), options.integer("batch"), communicator.local_size(), free);

@@ -39,6 +39,15 @@ OptionTable work_rows() {
            0, 1e15}),
       {"check_memory", kBool, "1", "Refuse to start if training needs more memory than is free.",
        ""},
+      {"lms", kText, "",
+       "Memory budget of large model support for the tensors of a host, such as 8GiB, divided "
+       "among "
+       "its ranks; auto: the available memory; empty: off.",
+       "TUTTI_LMS"},
+      choice("lms_mode", "auto",
+             "auto: large model support moves activations; full: also weights, gradients and "
+             "optimizer state.",
+             {"auto", "swap", "recompute", "full"}),
       {"validation_samples", kInt, "0",
        "Validation samples per evaluation, which select the best weights; 0: all.", "", 0, 1e9},
       {"evaluate_every", kInt, "1",
