@@ -194,12 +194,12 @@ bool Pager::wait_for_transfer(MutexLock& lock) {
   return true;
 }
 
-// Waits until another thread frees or unpins a block. Returns false if no other thread has pins, or after `patience`.
+// Waits until another thread frees or unpins a block. Returns false if no other thread has pins, or after `pin_timeout`.
 bool Pager::wait_for_pins(MutexLock& lock) {
-  if (options_.patience <= 0 || scopes_ <= 1 || statistics_.pinned == 0) return false;
+  if (options_.pin_timeout <= 0 || scopes_ <= 1 || statistics_.pinned == 0) return false;
   const auto deadline = std::chrono::steady_clock::now() +
                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                            std::chrono::duration<double>(options_.patience));
+                            std::chrono::duration<double>(options_.pin_timeout));
   return changed_.wait_until(lock, deadline);
 }
 

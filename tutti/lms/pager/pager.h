@@ -39,7 +39,7 @@ struct PagerOptions {
   std::filesystem::path directory = {};  // of the swap file; empty: default_swap_directory()
   std::int64_t address_space = std::int64_t{16}
                                << 40;  // bytes to reserve; less if the process may not
-  double patience = 5;                 // seconds to wait for pins of other threads
+  double pin_timeout = 5;              // seconds to wait for pins of other threads
   bool verifies = false;               // compare the CRC-32C of blocks that are read back
   io::FileQueue::Engine engine = io::FileQueue::Engine::kAuto;
   io::FaultInjector faults = {};  // tests only

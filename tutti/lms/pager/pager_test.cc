@@ -285,7 +285,7 @@ void run_random_operations(io::FileQueue::Engine engine, std::chrono::microsecon
     return {.most_bytes = request.offset % 3 == 0 ? request.bytes / 2 : 0, .delay = delay};
   });
   options.engine = engine;
-  options.patience = 60;
+  options.pin_timeout = 60;
   Pager pager(options);
   std::atomic<int> wrong = 0;
   const auto work = [&](unsigned seed) {

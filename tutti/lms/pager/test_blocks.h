@@ -18,7 +18,7 @@ inline PagerOptions options_with(std::int64_t blocks, io::FaultInjector faults =
   options.budget = blocks * kBlock;
   options.directory = std::filesystem::temp_directory_path();
   options.address_space = std::int64_t{1} << 34;
-  options.patience = 0;
+  options.pin_timeout = 0;
   options.verifies = true;
   options.faults = std::move(faults);
   return options;
