@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@
 namespace tutti::io {
 namespace {
 
-constexpr unsigned kDepth = 128;                 // requests in flight
+constexpr std::size_t kDepth = 128;         // requests in flight
+constexpr std::size_t kDelaySlot = kDepth;  // instead of the slot of a request: an injected delay
 constexpr std::int64_t kRequestBytes = 2 << 20;  // largest request; longer transfers are split
 constexpr int kThreads = 4;
 constexpr int kSuccess = -2;  // end_request: the request transferred all its bytes
@@ -78,7 +80,9 @@ Mutex& ring_memory() {
 // it has reaped theirs. The submission and the completion side of a ring may be used by two threads at a time.
 class UringQueue final : public FileQueue {
  public:
-  UringQueue(int file, FaultInjector faults) : file_(file), faults_(std::move(faults)) {
+  UringQueue(int file, FaultInjector faults)
+      : file_(file), faults_(std::move(faults)), slots_(kDepth), free_slots_(kDepth) {
+    std::iota(free_slots_.begin(), free_slots_.end(), std::size_t{0});
     const MutexLock lock(ring_memory());
     // Twice the depth: an injected delay takes an entry of its own.
     const int result = ::io_uring_queue_init(2 * kDepth, &ring_, 0);
@@ -93,7 +97,7 @@ class UringQueue final : public FileQueue {
       MutexLock lock(mutex_);
       state_.waiting.clear();
       drops_remainders_ = true;
-      while (in_flight_ > 0) reap(lock, true);
+      while (free_slots_.size() < kDepth) reap(lock, true);
     }
     const MutexLock lock(ring_memory());
     ::io_uring_queue_exit(&ring_);
@@ -151,7 +155,7 @@ class UringQueue final : public FileQueue {
   }
 
   void submit() TUTTI_REQUIRES(mutex_) {
-    while (!state_.waiting.empty() && in_flight_ < kDepth) {
+    while (!state_.waiting.empty() && !free_slots_.empty()) {
       const Request request = state_.waiting.front();
       state_.waiting.pop_front();
       const Fault fault =
@@ -163,7 +167,6 @@ class UringQueue final : public FileQueue {
       }
       if (fault.delay.count() > 0) add_delay(fault.delay);
       add_entry(request, attempt_bytes(request, fault));
-      ++in_flight_;
       if (fault.delay.count() > 0) ::io_uring_submit(&ring_);  // delay_ may change afterwards
     }
     ::io_uring_submit(&ring_);
@@ -182,7 +185,10 @@ class UringQueue final : public FileQueue {
       ::io_uring_prep_read_fixed(entry, file_, request.memory, bytes, offset, buffer);
     else
       ::io_uring_prep_read(entry, file_, request.memory, bytes, offset);
-    ::io_uring_sqe_set_data(entry, new Request(request));
+    const std::size_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[slot] = request;
+    ::io_uring_sqe_set_data64(entry, slot);
   }
 
   // The next entry starts when the timeout has passed. The kernel copies the time when the entry is submitted.
@@ -191,7 +197,7 @@ class UringQueue final : public FileQueue {
     io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
     ::io_uring_prep_timeout(entry, &delay_, 0, 0);
     ::io_uring_sqe_set_flags(entry, IOSQE_IO_HARDLINK);
-    ::io_uring_sqe_set_data(entry, nullptr);
+    ::io_uring_sqe_set_data64(entry, kDelaySlot);
   }
 
   // Index of the registered buffer that contains the memory of the request; -1: none.
@@ -223,12 +229,12 @@ class UringQueue final : public FileQueue {
     if (result == -EAGAIN && !blocks) return false;
     if (result < 0)
       throw IoError("DDL-9-02", fmt::format("io_uring has failed: {}.", std::strerror(-result)));
-    const std::unique_ptr<Request> request(static_cast<Request*>(::io_uring_cqe_get_data(done)));
+    const auto slot = static_cast<std::size_t>(::io_uring_cqe_get_data64(done));
     result = done->res;
     ::io_uring_cqe_seen(&ring_, done);
-    if (request) {
-      --in_flight_;
-      finish(*request, result);
+    if (slot != kDelaySlot) {
+      free_slots_.push_back(slot);
+      finish(slots_[slot], result);
       submit();
     }
     changed_.notify_all();
@@ -261,7 +267,9 @@ class UringQueue final : public FileQueue {
   QueueState state_ TUTTI_GUARDED_BY(mutex_);
   bool is_reaping_ TUTTI_GUARDED_BY(mutex_) = false;
   bool drops_remainders_ TUTTI_GUARDED_BY(mutex_) = false;
-  unsigned in_flight_ TUTTI_GUARDED_BY(mutex_) = 0;
+  std::vector<Request> slots_
+      TUTTI_GUARDED_BY(mutex_);  // requests in flight; entries carry the index
+  std::vector<std::size_t> free_slots_ TUTTI_GUARDED_BY(mutex_);
   __kernel_timespec delay_ TUTTI_GUARDED_BY(mutex_) = {};
   std::vector<iovec> expected_ TUTTI_GUARDED_BY(mutex_);
 };
