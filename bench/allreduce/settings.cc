@@ -34,7 +34,7 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
                  "1KiB,4MiB");
   accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
   app.add_option("--baselines", settings.peers,
-                 fmt::format("Systems to compare with: {}", fmt::join(peer_names(), ", ")))
+                 fmt::format("Systems to compare with: {}", fmt::join(baseline_names(), ", ")))
       ->delimiter(',');
   app.add_option("--memory", settings.memory, "Where our buffers lie: library, foreign")
       ->delimiter(',')
@@ -51,7 +51,7 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
 
 void check_peers(const AllreduceSettings& settings) {
   for (const std::string& peer : settings.peers) {
-    std::vector<std::string> known = peer_names();
+    std::vector<std::string> known = baseline_names();
     if (std::find(known.begin(), known.end(), peer) == known.end())
       throw ConfigError("DDL-8-32", fmt::format("Unknown baseline '{}'. Valid values: {}.", peer,
                                                 fmt::join(known, ", ")));
@@ -64,7 +64,7 @@ bool parse_allreduce(int argc, char** argv, AllreduceSettings& settings) {
   CLI::App app("All-reduce of f32 sums, ours beside the peers in one run, results checked.",
                "tutti bench allreduce");
   Typed typed;
-  settings.peers = default_peers();
+  settings.peers = default_baselines();
   settings.memory = {"library", "foreign"};
   declare(app, typed, settings);
   try {

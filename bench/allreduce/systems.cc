@@ -60,14 +60,14 @@ const System& find(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> peer_names() {
-  std::vector<std::string> names = default_peers();
+std::vector<std::string> baseline_names() {
+  std::vector<std::string> names = default_baselines();
   for (const System& system : systems())
     if (system.role == Role::kPeerOnRequest) names.push_back(system.name);
   return names;
 }
 
-std::vector<std::string> default_peers() {
+std::vector<std::string> default_baselines() {
   std::vector<std::string> names;
   for (const System& system : systems())
     if (system.role == Role::kPeer) names.push_back(system.name);

@@ -11,8 +11,8 @@
 namespace tutti::bench {
 
 // Valid values of --baselines, and its default.
-std::vector<std::string> peer_names();
-std::vector<std::string> default_peers();
+std::vector<std::string> baseline_names();
+std::vector<std::string> default_baselines();
 
 // Commands that start the workers of one system, or the reason why it is skipped.
 struct Launch {
@@ -20,12 +20,12 @@ struct Launch {
   std::string why_skipped;  // empty: can be started
 };
 
-// `system` is "tutti", "traffic" or a peer; `folder` is where its pipes will be.
+// `system` is "tutti", "traffic" or a baseline; `folder` is the directory for its pipes.
 // Throws ConfigError for a name that is none of these.
 Launch launch_of(const std::string& system, const AllreduceSettings& settings,
                  const std::filesystem::path& folder);
 
-// One line: what was set for this system, for the rows.
+// One line for the rows: the settings of this system.
 std::string settings_note(const std::string& system);
 
 }  // namespace tutti::bench

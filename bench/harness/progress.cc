@@ -22,9 +22,9 @@ void Progress::step(std::string_view what) {
   ++done_;
   if (is_terminal_) {
     fmt::print(stderr, "\r\033[K[{}/{}] {}", done_, steps_, what);
-  } else if (since_told_.seconds() >= kSecondsBetweenLines) {
+  } else if (since_printed_.seconds() >= kSecondsBetweenLines) {
     fmt::print(stderr, "[{}/{}] {}\n", done_, steps_, what);
-    since_told_.restart();
+    since_printed_.restart();
   }
   std::fflush(stderr);
 }

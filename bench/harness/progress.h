@@ -16,13 +16,13 @@ class Progress {
 
   // "[ 3/40] 4MiB openmpi", instead of the previous line.
   void step(std::string_view what);
-  // Erases the line, so that other output can follow.
+  // Erases the line before other output.
   void clear();
 
  private:
   int steps_, done_ = 0;
   bool is_terminal_;
-  Stopwatch since_told_;
+  Stopwatch since_printed_;
 };
 
 }  // namespace tutti::bench

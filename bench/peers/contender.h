@@ -47,7 +47,7 @@ class Contender {
   }
 
   // Barrier over all ranks.
-  virtual void line_up() {
+  virtual void barrier() {
     float one = 1;
     all_reduce(&one, 1);
   }

@@ -51,7 +51,7 @@ class Traffic : public tutti::bench::Contender {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   void all_reduce(float* data, std::size_t count) override { pass(data, count); }
-  void line_up() override { barrier_.wait(); }
+  void barrier() override { barrier_.wait(); }
   bool reduces() const override { return false; }
 
  private:

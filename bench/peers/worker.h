@@ -59,7 +59,7 @@ inline std::string measure(Contender& contender, float* data, std::size_t count,
   std::ostringstream answer;
   answer << "times";
   for (int batch = 0; batch < batches; ++batch) {
-    contender.line_up();
+    contender.barrier();
     auto start = Clock::now();
     for (int i = 0; i < iterations; ++i) contender.all_reduce(data, count);
     answer << ' ' << std::chrono::duration<double>(Clock::now() - start).count() / iterations;

@@ -50,7 +50,7 @@ TEST(TreeBench, LearnsFromDecays) {
   settings.repeats = 1;
   const TreeCase one = {"boosting", 5000, 0, 20, 31, {}};
   const TreeResult result =
-      measure_ours(one, settings, {make_decays(5000, 1), make_decays(5000, 2)});
+      measure_tutti(one, settings, {make_decays(5000, 1), make_decays(5000, 2)});
   EXPECT_GT(result.auc, 0.7);
   EXPECT_LT(result.log_loss, 0.65);
 }

@@ -120,7 +120,7 @@ double visits_of(const learn::tree::Model& model, int max_depth) {
 
 }  // namespace
 
-TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const TreeData& data) {
+TreeResult measure_tutti(const TreeCase& one, const TreeSettings& settings, const TreeData& data) {
   TreeResult result;
   result.system = "tutti";
   Threads threads(settings.threads);
@@ -161,9 +161,9 @@ void write_data(const TreeData& data, const std::filesystem::path& folder) {
   write(folder / "y_test", data.test.labels.data(), data.test.labels.size() * sizeof(double));
 }
 
-TreeResult measure_peer(const std::string& system, const TreeCase& one,
-                        const TreeSettings& settings, const std::filesystem::path& folder,
-                        const InterruptScope& interrupt) {
+TreeResult measure_baseline(const std::string& system, const TreeCase& one,
+                            const TreeSettings& settings, const std::filesystem::path& folder,
+                            const InterruptScope& interrupt) {
   const auto program = os::prefix() / "libexec/tutti/peer_trees.py";
   const std::string threads = std::to_string(settings.threads);
   const auto log = folder / (system + ".log");

@@ -14,14 +14,14 @@ struct TreeData {
   Decays train, test;
 };
 
-TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const TreeData& data);
+TreeResult measure_tutti(const TreeCase& one, const TreeSettings& settings, const TreeData& data);
 
 // Writes the input of the baselines: plain arrays x, y, x_test, y_test.
 void write_data(const TreeData& data, const std::filesystem::path& folder);
 // Throws CommError with the last lines of its output if the baseline fails, TimeoutError if it takes too long, and
 // Interrupted on Ctrl-C.
-TreeResult measure_peer(const std::string& system, const TreeCase& one,
-                        const TreeSettings& settings, const std::filesystem::path& folder,
-                        const InterruptScope& interrupt);
+TreeResult measure_baseline(const std::string& system, const TreeCase& one,
+                            const TreeSettings& settings, const std::filesystem::path& folder,
+                            const InterruptScope& interrupt);
 
 }  // namespace tutti::bench

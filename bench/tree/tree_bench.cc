@@ -99,11 +99,11 @@ int run_tree(int argc, char** argv) {
     const TreeData data = {make_decays(one.rows, 1), make_decays(settings.test_rows, 2)};
     if (!one.peers.empty()) write_data(data, folder.path());
     progress.step(fmt::format("{}: tutti", one.name));
-    const TreeResult ours = measure_ours(one, settings, data);
+    const TreeResult ours = measure_tutti(one, settings, data);
     report.add(one, ours, ours);
     for (const std::string& peer : one.peers) try {
         progress.step(fmt::format("{}: {}", one.name, peer));
-        report.add(one, measure_peer(peer, one, settings, folder.path(), interrupt), ours);
+        report.add(one, measure_baseline(peer, one, settings, folder.path(), interrupt), ours);
       } catch (const Error& error) {
         failures += fmt::format("{}\n", error.what());
       }
