@@ -39,6 +39,14 @@ int dispatch(std::string_view program, std::span<const Command> commands, int ar
   return 0;
 }
 
+std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string_view::npos || at == 0)
+    throw ConfigError(
+        "DDL-1-86", fmt::format("{0} '{1}' must be option=value, as in {0} batch=32.", flag, text));
+  return {std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
+}
+
 int run_program(const std::function<int()>& body) {
   try {
     return body();

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace tutti::app {
 
@@ -20,6 +22,9 @@ int dispatch(std::string_view program, std::span<const Command> commands, int ar
 
 // Returns the result of `body`. If it throws, prints the message and returns the exit code of the error.
 int run_program(const std::function<int()>& body);
+
+// Splits "option=value", an argument of the command-line option `flag`. Throws ConfigError (DDL-1-86).
+std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text);
 
 // `tutti bench`, `tutti info`, ...
 int run_bench(int argc, char** argv);

@@ -48,5 +48,14 @@ TEST(RunProgram, SaysWhatWasThrownAndGivesItsCode) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "tutti: DDL-8-50 No such thing.\n");
 }
 
+TEST(SplitSetting, ReturnsNameAndValue) {
+  using Setting = std::pair<std::string, std::string>;
+  EXPECT_EQ(split_setting("--set", "batch=32"), (Setting{"batch", "32"}));
+  EXPECT_EQ(split_setting("--set", "model=a=b"), (Setting{"model", "a=b"}));
+  EXPECT_EQ(split_setting("--set", "model="), (Setting{"model", ""}));
+  EXPECT_THROW(split_setting("--set", "batch"), ConfigError);
+  EXPECT_THROW(split_setting("--set", "=32"), ConfigError);
+}
+
 }  // namespace
 }  // namespace tutti::app

@@ -77,13 +77,8 @@ Options options_of(const SimulateRequest& request) {
   Options options(lms::lms_options());
   options.set("budget", request.budget, "--budget");
   for (const std::string& setting : request.settings) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos) {
-      throw ConfigError(
-          "DDL-1-03",
-          fmt::format("--set {}: not option=value. Options: `tutti lms options`.", setting));
-    }
-    options.set(setting.substr(0, equals), setting.substr(equals + 1), "--set");
+    const auto [name, value] = split_setting("--set", setting);
+    options.set(name, value, "--set");
   }
   return options;
 }

@@ -54,13 +54,8 @@ class CaseWorkload final : public Workload {
   explicit CaseWorkload(Arguments arguments)
       : info_(models::find_case(arguments.empty() ? "" : arguments[0])), table_(info_.table()) {
     train::Settings settings;
-    for (const std::string setting : arguments.subspan(1)) {
-      const auto equals = setting.find('=');
-      if (equals == std::string::npos) {
-        throw ConfigError("DDL-1-03", fmt::format("'{}' is not option=value.", setting));
-      }
-      settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-    }
+    for (const char* setting : arguments.subspan(1))
+      settings.push_back(split_setting("--option", setting));
     options_.emplace(train::resolve(info_, table_, settings));
     task_ = models::make_task(info_.name, *options_);
     task_->model().train();

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "apps/tutti/command.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
 #include "tutti/models/cases.h"
@@ -60,14 +61,6 @@ std::string options_page() {
                           settings_text(recipe.defaults));
   }
   return page;
-}
-
-std::pair<std::string, std::string> split_setting(const std::string& text) {
-  const std::size_t at = text.find('=');
-  if (at == std::string::npos || at == 0)
-    throw ConfigError("DDL-1-86",
-                      fmt::format("--set '{}' must be option=value, as in --set batch=32.", text));
-  return {text.substr(0, at), text.substr(at + 1)};
 }
 
 // The options of a file, of the run to resume, or only the name of the case.
@@ -195,7 +188,7 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   if (!size.empty()) request.what.settings.emplace_back("size", size);
   if (!lms.empty()) request.what.settings.emplace_back("lms", lms);
   for (const std::string& setting : settings)
-    request.what.settings.push_back(split_setting(setting));
+    request.what.settings.push_back(split_setting("--set", setting));
   const train::CaseInfo& info = models::find_case(request.what.case_name);
   const OptionTable table = info.table();
   const Options options = train::resolve(info, table, request.what.settings);
