@@ -14,6 +14,7 @@
 #include "tutti/lms/internal/memory_curve.h"
 #include "tutti/lms/internal/schedule.h"
 #include "tutti/lms/lifetimes.h"
+#include "tutti/lms/recompute.h"
 
 namespace tutti::lms {
 namespace {
@@ -33,6 +34,7 @@ class PlanSearch {
         options_(options),
         curve_(trace),
         lifetimes_(lifetimes_of(trace)),
+        rules_(trace, lifetimes_),
         candidates_(candidates_of(trace, lifetimes_, options)) {}
 
   Plan run() {
@@ -124,16 +126,16 @@ class PlanSearch {
     }
   }
 
-  // The plan with the first `count` swaps replaced. A swap stays if an input of the producer is out at that time.
+  // The plan with the first `count` swaps replaced. A swap stays if an input of the chain is out at that time.
   Plan with_recompute(Plan plan, const std::vector<std::pair<double, std::size_t>>& swaps,
                       std::size_t count) const {
     std::multimap<int, const Decision*> moves;  // by block
     for (const Decision& decision : plan.decisions) moves.emplace(decision.block, &decision);
-    std::set<int> recomputed;
+    std::set<int> recomputed, needed;  // blocks; inputs of chains
     for (std::size_t index = 0; index < count; ++index) {
       Decision& decision = plan.decisions[swaps[index].second];
-      const int producer = lifetimes_[static_cast<std::size_t>(decision.block)].allocated;
-      const auto& inputs = trace_.operators[static_cast<std::size_t>(producer)].uses;
+      const auto chain = rules_.chain(decision.block, decision.next_use);
+      const std::vector<int>& inputs = chain->inputs;
       const bool is_possible = std::all_of(inputs.begin(), inputs.end(), [&](int input) {
         if (recomputed.contains(input)) return false;
         const auto [first, last] = moves.equal_range(input);
@@ -142,29 +144,22 @@ class PlanSearch {
                  decision.next_use < move.second->read_before;
         });
       });
-      const bool is_input = std::any_of(recomputed.begin(), recomputed.end(), [&](int block) {
-        const auto& uses = producer_of(block).uses;
-        return std::binary_search(uses.begin(), uses.end(), decision.block);
-      });
-      if (!is_possible || is_input) continue;
+      if (!is_possible || needed.contains(decision.block)) continue;
       decision.action = Action::kRecompute;
       decision.codec = Codec::kNone;
       decision.free_by = decision.last_use + 1;
       decision.read_before = decision.next_use;
       recomputed.insert(decision.block);
+      needed.insert(inputs.begin(), inputs.end());
     }
     return plan;
-  }
-
-  const Operator& producer_of(int block) const {
-    return trace_
-        .operators[static_cast<std::size_t>(lifetimes_[static_cast<std::size_t>(block)].allocated)];
   }
 
   const Trace& trace_;
   const PlannerOptions& options_;
   const MemoryCurve curve_;
   const std::vector<Lifetime> lifetimes_;
+  const RecomputeRules rules_;
   const std::vector<Candidate> candidates_;
   std::optional<Attempt> best_;
 };

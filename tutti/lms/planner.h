@@ -8,7 +8,7 @@
 //    the measured bandwidth, each as late as possible. A read that would exceed the budget starts later.
 // 3. Search. Reads ahead of time need memory. The target is therefore the budget minus a headroom, and the simulator
 //    chooses the headroom with the shortest step.
-// 4. Recomputation. Swaps whose transfers take longer than the producer are replaced by recomputation if the simulated
+// 4. Recomputation. Swaps whose transfers take longer than the operators that produce the content (recompute.h) are replaced by recomputation if the simulated
 //    step becomes shorter.
 #pragma once
 

@@ -110,8 +110,7 @@ TEST(PlannerTest, PlansOfRandomTracesKeepTheBudget) {
       const int used = live[random() % live.size()];
       builder.use({used}).workspace(static_cast<std::int64_t>(1 + random() % 500));
       live.push_back(builder.allocate(static_cast<std::int64_t>(1 + random() % 1000)));
-      builder.block(live.back()).recompute =
-          random() % 2 == 0 ? Recompute::kRelu : Recompute::kNone;
+      if (random() % 2 == 0) builder.recipe(live.back(), {used});
       if (live.size() > 25) {
         builder.free_after(live[2]);
         live.erase(live.begin() + 2);
@@ -141,7 +140,7 @@ TEST(PlannerTest, RecomputesCheapBlocksOnASlowDisk) {
   for (int layer = 0; layer < 8; ++layer) {
     builder.run("relu", 0.001).use({input});
     outputs.push_back(builder.allocate(8 * kMiB));
-    builder.block(outputs.back()).recompute = Recompute::kRelu;
+    builder.recipe(outputs.back(), {input});
   }
   for (int layer = 7; layer >= 0; --layer) {
     const int output = outputs[static_cast<std::size_t>(layer)];
@@ -162,7 +161,7 @@ TEST(PlannerTest, NeverRecomputesModifiedBlocks) {
   const int input = builder.persistent(kMiB);
   builder.run("relu", 0.001).use({input});
   const int output = builder.allocate(kMiB);
-  builder.block(output).recompute = Recompute::kRelu;
+  builder.recipe(output, {input});
   builder.run("add_", 0.001).modify(input);
   builder.run("other", 1).workspace(2 * kMiB);
   builder.run("use", 0.001).use({output});

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "tutti/lms/lifetimes.h"
+#include "tutti/lms/recompute.h"
 
 namespace tutti::lms {
 namespace {
@@ -52,7 +53,6 @@ class Replay {
 
   void use(int block);
   void recompute(const Decision& decision);
-  std::int64_t peak_of(const std::vector<MemoryEvent>& events) const;
   void make_room(std::int64_t bytes);
   bool free_one_block();
   int farthest_block();
@@ -76,6 +76,7 @@ class Replay {
   const SimulatorOptions& options_;
   const int count_;
   const std::vector<Lifetime> lifetimes_;
+  const RecomputeRules rules_{trace_, lifetimes_};
   std::vector<Actions>
       actions_;  // by operator; actions in the next step are those of operator index - count
   bool crosses_steps_ = false;
@@ -246,37 +247,21 @@ void Replay::use(int index) {
 void Replay::recompute(const Decision& decision) {
   BlockState& block = blocks_[at(decision.block)];
   if (block.state != State::kOut) return;
-  const Operator& producer = trace_.operators[at(lifetimes_[at(decision.block)].allocated)];
-  for (const int input : producer.uses) use(input);
-  const std::int64_t peak =
-      peak_of(producer.events);  // the block and the workspace of the operator
-  make_room(peak);
-  add_resident(peak);
-  add_resident(trace_.blocks[at(decision.block)].bytes - peak);
+  const auto chain = rules_.chain(decision.block, decision.next_use);
+  if (!chain) return;
+  for (const int input : chain->inputs) use(input);
+  const std::int64_t bytes = trace_.blocks[at(decision.block)].bytes;
+  make_room(bytes + chain->temporary_bytes);
+  add_resident(bytes + chain->temporary_bytes);
+  add_resident(-chain->temporary_bytes);
   block.state = State::kResident;
   block.pinned_by = op_;
   block.decision = nullptr;
-  delay_ += producer.end - producer.start;
-  result_.recompute += producer.end - producer.start;
-  for (const int input : producer.uses) blocks_[at(input)].pinned_by = -1;
+  delay_ += chain->seconds;
+  result_.recompute += chain->seconds;
+  for (const int input : chain->inputs) blocks_[at(input)].pinned_by = -1;
   for (const int pinned : trace_.operators[at(op_)].uses) blocks_[at(pinned)].pinned_by = op_;
   complete_writes();
-}
-
-// Largest number of bytes that the events allocate, without their frees of older blocks.
-std::int64_t Replay::peak_of(const std::vector<MemoryEvent>& events) const {
-  std::int64_t bytes = 0, peak = 0;
-  std::vector<int> allocated;
-  for (const MemoryEvent& event : events) {
-    const std::int64_t size = trace_.blocks[at(event.block)].bytes;
-    if (event.kind == EventKind::kAllocate) {
-      allocated.push_back(event.block);
-      peak = std::max(peak, bytes += size);
-    } else if (std::find(allocated.begin(), allocated.end(), event.block) != allocated.end()) {
-      bytes -= size;
-    }
-  }
-  return peak;
 }
 
 void Replay::make_room(std::int64_t bytes) {

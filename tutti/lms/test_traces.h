@@ -61,6 +61,18 @@ class TraceBuilder {
     return *this;
   }
 
+  // The current operator can recompute `block` from `inputs`.
+  TraceBuilder& recipe(int block, const std::vector<int>& inputs) {
+    Recipe recipe{.block = block, .op = static_cast<int>(trace_.operators.size()) - 1};
+    for (const int input : inputs) {
+      int last = static_cast<int>(trace_.recipes.size()) - 1;
+      while (last >= 0 && trace_.recipes[static_cast<std::size_t>(last)].block != input) --last;
+      recipe.inputs.push_back({input, last});
+    }
+    trace_.recipes.push_back(std::move(recipe));
+    return *this;
+  }
+
   TraceBuilder& workspace(std::int64_t bytes) { return free(allocate(bytes)); }
   Block& block(int index) { return trace_.blocks[static_cast<std::size_t>(index)]; }
 
@@ -86,7 +98,10 @@ inline Trace chain_trace(int layers, std::int64_t bytes, double seconds) {
     builder.run("conv", seconds).use({weight});
     if (layer > 0) builder.use({activations.back()});
     activations.push_back(builder.allocate(bytes));
-    builder.block(activations.back()).is_saved = true;
+    if (layer > 0)
+      builder.recipe(activations.back(), {weight, activations[activations.size() - 2]});
+    else
+      builder.recipe(activations.back(), {weight});
   }
   int gradient = -1;
   for (int layer = layers - 1; layer >= 0; --layer) {

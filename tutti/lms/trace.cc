@@ -76,6 +76,25 @@ void validate_blocks(const Trace& trace) {
   }
 }
 
+void validate_recipes(const Trace& trace) {
+  const auto blocks = static_cast<int>(trace.blocks.size());
+  const auto is_block = [&](int block) { return block >= 0 && block < blocks; };
+  int op = 0;
+  for (std::size_t index = 0; index < trace.recipes.size(); ++index) {
+    const Recipe& recipe = trace.recipes[index];
+    bool is_valid = is_block(recipe.block) && recipe.op >= op &&
+                    recipe.op < static_cast<int>(trace.operators.size());
+    for (const Recipe::Input& input : recipe.inputs) {
+      is_valid &= is_block(input.block) && input.recipe >= -1 &&
+                  input.recipe < static_cast<int>(index) &&
+                  (input.recipe < 0 ||
+                   trace.recipes[static_cast<std::size_t>(input.recipe)].block == input.block);
+    }
+    if (!is_valid) throw_invalid(fmt::format("recipe {} is inconsistent", index));
+    op = recipe.op;
+  }
+}
+
 }  // namespace
 
 std::uint64_t extend_hash(std::uint64_t hash, std::string_view text) {
@@ -110,6 +129,7 @@ void validate(const Trace& trace) {
   }
   if (!(trace.duration >= time)) throw_invalid("the step ends before its last operator");
   states.apply(trace.events_after, "the end of the step");
+  validate_recipes(trace);
 }
 
 }  // namespace tutti::lms

@@ -15,18 +15,6 @@ namespace tutti::lms {
 
 enum class Phase { kUnknown, kForward, kBackward, kOptimizer };
 
-// Operators whose output may be recomputed from their inputs with bitwise identical results. kNone: not allowed.
-enum class Recompute {
-  kNone,
-  kRelu,
-  kAdd,
-  kMultiply,
-  kConcatenate,
-  kUpsample,
-  kNormalize,
-  kDropout
-};
-
 // Lossless encodings of the content of a block (codec.h).
 enum class Codec { kNone, kZeroSuppressed, kBits, kNarrowInt64 };
 
@@ -35,9 +23,6 @@ struct Block {
   std::int64_t bytes = 0;  // bytes that count against the budget
   // The block exists when the step starts: a parameter, gradient or optimizer state, or the input of the step.
   bool is_persistent = false;
-  bool is_saved = false;  // saved by autograd for the backward pass
-  // Class of the operator that produces the content, if it can be recomputed from the operator's other blocks.
-  Recompute recompute = Recompute::kNone;
   Codec codec = Codec::kNone;     // an encoding that reduces the size
   std::int64_t stored_bytes = 0;  // size in that encoding; 0: unknown, or no codec
 
@@ -69,10 +54,28 @@ struct Operator {
   bool operator==(const Operator&) const = default;
 };
 
+// Content that operator `op` stores in `block` and that can be computed again, bitwise identical, from its inputs.
+struct Recipe {
+  struct Input {
+    int block = 0;
+    int recipe =
+        -1;  // index of the recipe of its content at that time; -1: the content cannot be recomputed
+
+    bool operator==(const Input&) const = default;
+  };
+  int block = 0;
+  int op = 0;
+  std::vector<Input> inputs = {};
+  bool is_final = true;  // the block has this content when the operator ends
+
+  bool operator==(const Recipe&) const = default;
+};
+
 // Persistent blocks come first in `blocks`, then the others in the order of their allocation.
 struct Trace {
   std::vector<Block> blocks;
   std::vector<Operator> operators;
+  std::vector<Recipe> recipes;            // ascending by operator
   std::vector<MemoryEvent> events_after;  // after the last operator
   double duration = 0;                    // seconds from start to end of the step
   std::int64_t small_bytes = 0;  // peak of allocations too small to be a block; always resident
@@ -87,7 +90,7 @@ std::uint64_t extend_hash(std::uint64_t hash, std::string_view text);
 std::uint64_t extend_hash(std::uint64_t hash, std::uint64_t number);
 
 // Throws ConfigError (DDL-5-61) if the trace contradicts itself: an index is out of range, a block is used or freed
-// while it does not exist, allocated twice, or times descend.
+// while it does not exist, allocated twice, times descend, or a recipe refers to a later one.
 void validate(const Trace& trace);
 
 // JSON text of a trace, and a trace from JSON text. from_json validates it and throws ConfigError (DDL-5-61) if the
@@ -96,7 +99,6 @@ std::string to_json(const Trace& trace);
 Trace trace_from_json(std::string_view text);
 
 std::string_view name_of(Phase phase);
-std::string_view name_of(Recompute recompute);
 std::string_view name_of(Codec codec);
 
 }  // namespace tutti::lms

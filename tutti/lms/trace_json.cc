@@ -13,10 +13,8 @@ namespace {
 
 using TraceJson = nlohmann::ordered_json;
 
-constexpr int kTraceVersion = 1;
+constexpr int kTraceVersion = 2;
 constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "optimizer"};
-constexpr std::array<std::string_view, 8> kRecomputes = {
-    "none", "relu", "add", "multiply", "concatenate", "upsample", "normalize", "dropout"};
 constexpr std::array<std::string_view, 2> kEvents = {"allocate", "free"};
 
 template <class Value>
@@ -41,8 +39,6 @@ Enum get_enum(const TraceJson& json, const char* key,
 TraceJson json_of(const Block& block) {
   TraceJson json = {{"bytes", block.bytes}};
   put(json, "persistent", block.is_persistent, false);
-  put(json, "saved", block.is_saved, false);
-  put(json, "recompute", name_of(block.recompute), kRecomputes[0]);
   put(json, "codec", name_of(block.codec), kCodecNames[0]);
   put(json, "stored_bytes", block.stored_bytes, std::int64_t{0});
   return json;
@@ -52,8 +48,6 @@ Block block_from(const TraceJson& json) {
   Block block;
   block.bytes = json.at("bytes").get<std::int64_t>();
   block.is_persistent = json.value("persistent", false);
-  block.is_saved = json.value("saved", false);
-  block.recompute = get_enum<Recompute>(json, "recompute", kRecomputes);
   block.codec = get_enum<Codec>(json, "codec", kCodecNames);
   block.stored_bytes = json.value("stored_bytes", std::int64_t{0});
   return block;
@@ -105,35 +99,52 @@ Operator operator_from(const TraceJson& json) {
   return op;
 }
 
+TraceJson json_of(const Recipe& recipe) {
+  TraceJson json = {{"block", recipe.block}, {"op", recipe.op}};
+  for (const Recipe::Input& input : recipe.inputs)
+    json["inputs"].push_back({input.block, input.recipe});
+  put(json, "final", recipe.is_final, true);
+  return json;
+}
+
+Recipe recipe_from(const TraceJson& json) {
+  Recipe recipe;
+  recipe.block = json.at("block").get<int>();
+  recipe.op = json.at("op").get<int>();
+  if (json.contains("inputs"))
+    for (const TraceJson& input : json["inputs"])
+      recipe.inputs.push_back({input.at(0).get<int>(), input.at(1).get<int>()});
+  recipe.is_final = json.value("final", true);
+  return recipe;
+}
+
+// A key and an array with one element per line, to make traces comparable with diff.
+template <class Element>
+std::string array_of(const char* key, const std::vector<Element>& elements) {
+  std::string text = fmt::format("\"{}\": [", key);
+  const char* separator = "\n";
+  for (const Element& element : elements) {
+    text += separator + json_of(element).dump();
+    separator = ",\n";
+  }
+  return text + "],\n";
+}
+
 }  // namespace
 
 std::string_view name_of(Phase phase) {
   return enum_name(kPhases, phase);
-}
-std::string_view name_of(Recompute recompute) {
-  return enum_name(kRecomputes, recompute);
 }
 std::string_view name_of(Codec codec) {
   return enum_name(kCodecNames, codec);
 }
 
 std::string to_json(const Trace& trace) {
-  // One block or operator per line, to make traces comparable with diff.
-  std::string text =
-      fmt::format("{{\"version\": {}, \"duration\": {}, \"small_bytes\": {},\n\"blocks\": [",
-                  kTraceVersion, TraceJson(trace.duration).dump(), trace.small_bytes);
-  const char* separator = "\n";
-  for (const Block& block : trace.blocks) {
-    text += separator + json_of(block).dump();
-    separator = ",\n";
-  }
-  text += "],\n\"operators\": [";
-  separator = "\n";
-  for (const Operator& op : trace.operators) {
-    text += separator + json_of(op).dump();
-    separator = ",\n";
-  }
-  return text + "],\n\"events_after\": " + json_of(trace.events_after).dump() + "}\n";
+  return fmt::format("{{\"version\": {}, \"duration\": {}, \"small_bytes\": {},\n", kTraceVersion,
+                     TraceJson(trace.duration).dump(), trace.small_bytes) +
+         array_of("blocks", trace.blocks) + array_of("operators", trace.operators) +
+         array_of("recipes", trace.recipes) +
+         "\"events_after\": " + json_of(trace.events_after).dump() + "}\n";
 }
 
 Trace trace_from_json(std::string_view text) {
@@ -150,6 +161,7 @@ Trace trace_from_json(std::string_view text) {
     trace.small_bytes = json.value("small_bytes", std::int64_t{0});
     for (const TraceJson& block : json.at("blocks")) trace.blocks.push_back(block_from(block));
     for (const TraceJson& op : json.at("operators")) trace.operators.push_back(operator_from(op));
+    for (const TraceJson& recipe : json.at("recipes")) trace.recipes.push_back(recipe_from(recipe));
     trace.events_after = events_from(json, "events_after");
   } catch (const nlohmann::json::exception& error) {
     throw ConfigError("DDL-5-61",

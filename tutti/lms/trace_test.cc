@@ -18,11 +18,9 @@ Trace trace_with_all_fields() {
   const int weight = builder.persistent(1 << 20);
   builder.run("relu \"x\"", 0.1).use({weight}).workspace(4096);
   const int output = builder.allocate(300'000);
-  builder.block(output) = {.bytes = 300'000,
-                           .is_saved = true,
-                           .recompute = Recompute::kRelu,
-                           .codec = Codec::kZeroSuppressed,
-                           .stored_bytes = 123'456};
+  builder.block(output) = {
+      .bytes = 300'000, .codec = Codec::kZeroSuppressed, .stored_bytes = 123'456};
+  builder.recipe(output, {weight});
   builder.run("step", 1.0 / 3, Phase::kOptimizer).modify(weight);
   builder.free_after(output);
   Trace trace = builder.build();

@@ -3,51 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "tutti/lms/recompute.h"
+
 namespace tutti::lms {
 namespace {
-
-// Decides whether blocks can be recomputed.
-class RecomputeRules {
- public:
-  RecomputeRules(const Trace& trace, const std::vector<Lifetime>& lifetimes)
-      : trace_(trace), lifetimes_(lifetimes), modified_(trace.blocks.size()) {
-    for (std::size_t op = 0; op < trace.operators.size(); ++op) {
-      for (const int block : trace.operators[op].modifies) {
-        modified_[static_cast<std::size_t>(block)].push_back(static_cast<int>(op));
-      }
-    }
-  }
-
-  // Seconds to recompute `block` before operator `next_use`; negative: its content or an input has been modified since
-  // it was produced, or an input no longer exists.
-  double seconds(int block, int next_use) const {
-    const auto index = static_cast<std::size_t>(block);
-    const int producer = lifetimes_[index].allocated;
-    if (trace_.blocks[index].recompute == Recompute::kNone || producer < 0) return -1;
-    if (next_use >= static_cast<int>(trace_.operators.size())) return -1;
-    const Operator& op = trace_.operators[static_cast<std::size_t>(producer)];
-    const MemoryEvent allocation = {EventKind::kAllocate, block};
-    const bool is_output =
-        std::find(op.events.begin(), op.events.end(), allocation) != op.events.end();
-    if (!is_output || !op.modifies.empty() || is_modified(block, producer, next_use)) return -1;
-    for (const int input : op.uses) {
-      const bool exists = lifetimes_[static_cast<std::size_t>(input)].freed > next_use;
-      if (!exists || is_modified(input, producer, next_use)) return -1;
-    }
-    return op.end - op.start;
-  }
-
- private:
-  bool is_modified(int block, int after, int before) const {
-    const auto& operators = modified_[static_cast<std::size_t>(block)];
-    const auto next = std::upper_bound(operators.begin(), operators.end(), after);
-    return next != operators.end() && *next < before;
-  }
-
-  const Trace& trace_;
-  const std::vector<Lifetime>& lifetimes_;
-  std::vector<std::vector<int>> modified_;  // operators by block, ascending
-};
 
 bool is_allowed(const IdleInterval& interval, bool is_first, const PlannerOptions& options) {
   const int distance = interval.next_use - interval.last_use;
@@ -90,7 +49,8 @@ std::vector<Candidate> candidates_of(const Trace& trace, const std::vector<Lifet
       const double transfers = candidate.write_seconds + candidate.read_seconds;
       candidate.can_overlap = idle_to - idle_from > transfers;
       if (options.recomputes && interval.is_needed) {
-        candidate.recompute_seconds = rules.seconds(candidate.block, interval.next_use);
+        const auto chain = rules.chain(candidate.block, interval.next_use);
+        if (chain) candidate.recompute_seconds = chain->seconds;
       }
       double cost = transfers;
       if (candidate.recompute_seconds >= 0) cost = std::min(cost, candidate.recompute_seconds);
