@@ -94,7 +94,8 @@ class PlanSearch {
     return is_better;
   }
 
-  // Replaces swaps by recomputation, those with the largest saving per second first, as many as make the step shorter.
+  // Replaces swaps by recomputation, those with the largest saving per second first, as many as make the step shorter, or
+  // as are feasible.
   void recompute() {
     std::map<std::pair<int, int>, const Candidate*> by_interval;
     for (const Candidate& candidate : candidates_) {
@@ -115,36 +116,36 @@ class PlanSearch {
     std::stable_sort(swaps.begin(), swaps.end(),
                      [](const auto& left, const auto& right) { return left.first > right.first; });
     const Plan swapped = plan;
-    if (options_.prefers_recompute) {
-      Plan changed = with_recompute(swapped, swaps, swaps.size());
-      if (simulate(trace_, changed, options_.simulator()).is_feasible)
-        best_->plan = std::move(changed);
-      return;
-    }
     for (std::size_t count = swaps.size(); count > 0; count /= 2) {
-      consider(with_recompute(swapped, swaps, count), best_->headroom);
+      Plan changed = with_recompute(swapped, swaps, count);
+      if (!options_.prefers_recompute) {
+        consider(std::move(changed), best_->headroom);
+      } else if (simulate(trace_, changed, options_.simulator()).is_feasible) {
+        best_->plan = std::move(changed);
+        return;
+      }
     }
   }
 
-  // The plan with the first `count` swaps replaced. A swap stays if an input of the chain is out at that time.
+  // The plan with the first `count` swaps replaced. Inputs of chains that are out at that time are read earlier. A swap
+  // stays if an input is recomputed itself.
   Plan with_recompute(Plan plan, const std::vector<std::pair<double, std::size_t>>& swaps,
                       std::size_t count) const {
-    std::multimap<int, const Decision*> moves;  // by block
-    for (const Decision& decision : plan.decisions) moves.emplace(decision.block, &decision);
+    std::multimap<int, Decision*> moves;  // by block
+    for (Decision& decision : plan.decisions) moves.emplace(decision.block, &decision);
     std::set<int> recomputed, needed;  // blocks; inputs of chains
     for (std::size_t index = 0; index < count; ++index) {
       Decision& decision = plan.decisions[swaps[index].second];
       const auto chain = rules_.chain(decision.block, decision.next_use);
       const std::vector<int>& inputs = chain->inputs;
-      const bool is_possible = std::all_of(inputs.begin(), inputs.end(), [&](int input) {
-        if (recomputed.contains(input)) return false;
+      const bool is_possible = !needed.contains(decision.block) &&
+                               std::none_of(inputs.begin(), inputs.end(),
+                                            [&](int input) { return recomputed.contains(input); });
+      if (!is_possible) continue;
+      for (const int input : inputs) {
         const auto [first, last] = moves.equal_range(input);
-        return std::none_of(first, last, [&](const auto& move) {
-          return move.second->last_use < decision.next_use &&
-                 decision.next_use < move.second->read_before;
-        });
-      });
-      if (!is_possible || needed.contains(decision.block)) continue;
+        for (auto move = first; move != last; ++move) read_before(decision.next_use, *move->second);
+      }
       decision.action = Action::kRecompute;
       decision.codec = Codec::kNone;
       decision.free_by = decision.last_use + 1;
@@ -153,6 +154,17 @@ class PlanSearch {
       needed.insert(inputs.begin(), inputs.end());
     }
     return plan;
+  }
+
+  // The block of `move` is needed at the start of an operator, possibly while it is out.
+  void read_before(int op, Decision& move) const {
+    if (op < move.free_by || op >= move.next_use || !move.is_needed) return;
+    const Block& block = trace_.blocks[static_cast<std::size_t>(move.block)];
+    const double start =
+        start_time(trace_, op) - options_.tier.read_seconds(stored_size(block, move.codec));
+    int latest = op;
+    while (latest > move.free_by && start_time(trace_, latest) > start) --latest;
+    move.read_before = std::min(move.read_before, latest);
   }
 
   const Trace& trace_;

@@ -28,8 +28,9 @@ SessionOptions session_options(const GuardOptions& options) {
   session.pager.faults = options.faults;
   session.planner = options.planner;
   session.planner.movable.with_persistent |= options.mode == Mode::kFull;
-  // Not executed by this version.
-  session.planner.recomputes = session.planner.prefers_recompute = session.planner.compacts = false;
+  session.planner.recomputes &= options.mode != Mode::kSwap;
+  session.planner.prefers_recompute |= options.mode == Mode::kRecompute;
+  session.planner.compacts = false;  // not executed by this version
   session.minimum_bytes = options.minimum_bytes;
   session.plans = options.plans;
   session.handles_faults = options.handles_faults;

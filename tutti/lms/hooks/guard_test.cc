@@ -193,6 +193,23 @@ TYPED_TEST(GuardTest, PlannedStepsAreBitwiseIdentical) {
   EXPECT_GE(result.statistics.planned_steps, 2);
 }
 
+TYPED_TEST(GuardTest, RecomputedStepsAreBitwiseIdentical) {
+  GuardOptions options = small_blocks(tight_budget<TypeParam>() * 11 / 10);
+  options.mode = Mode::kRecompute;
+  const Measured result = train_with<TypeParam>(options, 6);
+  EXPECT_EQ(result.outcome, expected_outcome<TypeParam>(result.outcome.size()));
+  EXPECT_GT(result.statistics.pager.drops, 0);
+}
+
+TYPED_TEST(GuardTest, RecomputedStepsSurviveChangedGraphs) {
+  const auto variant_of = [](int step) { return step == 7 || step == 9 ? 1 : 0; };
+  GuardOptions options = small_blocks(tight_budget<TypeParam>() * 11 / 10);
+  options.mode = Mode::kRecompute;
+  const Measured result = train_with<TypeParam>(options, 11, variant_of);
+  EXPECT_EQ(result.outcome, train<TypeParam>(11, variant_of));
+  EXPECT_GT(result.statistics.pager.drops, 0);
+}
+
 TYPED_TEST(GuardTest, FullModeIsBitwiseIdentical) {
   GuardOptions options = small_blocks(tight_budget<TypeParam>());
   options.mode = Mode::kFull;
@@ -254,6 +271,38 @@ TEST(Guard, ThreadsUseOneBudget) {
   EXPECT_TRUE(is_equal);
   EXPECT_LE(guard.statistics().pager.peak_resident, budget);
   torch::set_num_threads(1);
+}
+
+// A raw access to a dropped tensor, and an operator that modifies the input of the recomputation.
+TEST(Guard, UnplannedUsesOfDroppedTensorsRecomputeThem) {
+  GuardOptions options{.budget = 21 * kMiB};
+  options.mode = Mode::kRecompute;
+  options.verifies = true;
+  const Guard guard(options);
+  Tensor weight = torch::ones({kMiB}).set_requires_grad(true);  // 4 MiB
+  const auto step = [&](bool reads, bool modifies) {
+    Tensor x = torch::full({kMiB}, 2.0F);
+    const Tensor y = torch::relu(x);
+    {
+      const Tensor other = torch::full({2 * kMiB}, 1.0F);
+    }  // y has to leave
+    const std::int64_t drops = guard.statistics().pager.drops;
+    if (reads) {
+      EXPECT_EQ(y.data_ptr<float>()[5], 2.0F);
+    }
+    if (modifies) x.add_(1);
+    const Tensor loss = (weight * y).sum();
+    EXPECT_EQ(loss.item<float>(), 2 * float(kMiB));
+    loss.backward();
+    weight.mutable_grad().zero_();
+    return drops;
+  };
+  std::int64_t drops = 0;
+  for (int i = 0; i < 4; ++i) drops = step(false, false);
+  EXPECT_GT(drops, 0);
+  step(true, false);
+  for (int i = 0; i < 3; ++i) step(false, false);
+  step(false, true);
 }
 
 TEST(Guard, ErrorNamesOperatorWorkingSetAndBudget) {

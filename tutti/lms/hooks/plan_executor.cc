@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tutti/core/clock.h"
+#include "tutti/lms/lifetimes.h"
+#include "tutti/lms/recompute.h"
 
 namespace tutti::lms {
 namespace {
@@ -16,6 +18,10 @@ void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
   delayed_.clear();
   lateness_.clear();
   triggers_.clear();
+  failed_recipes_.clear();
+  calls_.clear();
+  recipe_of_.clear();
+  unverified_.clear();
   if (!planned) return;
   const Trace& trace = planned->step.trace;
   const auto count = static_cast<int>(trace.operators.size());
@@ -32,14 +38,18 @@ void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
   for (const Block& block : trace.blocks) persistents_ += block.is_persistent;
   for (int i = 0; i < static_cast<int>(planned->plan.decisions.size()); ++i) {
     const Decision& decision = planned->plan.decisions[static_cast<std::size_t>(i)];
-    // Recomputation and codecs are not executed: such blocks are swapped as they are.
     triggers_of(decision.write_after).write.push_back(i);
+    if (decision.action == Action::kRecompute) {
+      triggers_of(decision.next_use).recompute.push_back(i);
+      if (planned->is_verified) continue;
+    }
     triggers_of(decision.free_by).free.push_back(i);
     if (!decision.is_needed) continue;
     triggers_of(decision.read_before).read.push_back(i);
     triggers_of(decision.next_use).need.push_back(i);
   }
   add_next_uses(moves_persistent);
+  add_chains();
   // Blocks of the last step that are allocated in this one have no reference yet.
   for (std::size_t i = static_cast<std::size_t>(persistents_); i < planned->step.refs.size(); ++i)
     planned->step.refs[i] = {};
@@ -64,6 +74,81 @@ void PlanExecutor::add_next_uses(bool moves_persistent) {
       if (time != -1) time = i + 1;
     }
   }
+}
+
+// The calls that the plan needs, and how many others need each of them.
+void PlanExecutor::add_chains() {
+  const Trace& trace = planned_->step.trace;
+  const auto lifetimes = lifetimes_of(trace);
+  const RecomputeRules rules(trace, lifetimes);
+  for (int i = 0; i < static_cast<int>(planned_->plan.decisions.size()); ++i) {
+    const Decision& decision = planned_->plan.decisions[static_cast<std::size_t>(i)];
+    if (decision.action != Action::kRecompute) continue;
+    const auto chain = rules.chain(decision.block, decision.next_use);
+    if (!chain) continue;
+    for (const int index : chain->recipes) {
+      const auto& inputs = trace.recipes[static_cast<std::size_t>(index)].inputs;
+      for (std::size_t n = 0; n < inputs.size(); ++n) {
+        const bool is_produced =
+            std::find(chain->recipes.begin(), chain->recipes.end(), inputs[n].recipe) !=
+                chain->recipes.end() &&
+            !std::binary_search(chain->inputs.begin(), chain->inputs.end(), inputs[n].block);
+        if (is_produced && calls_[index].produced.insert(n).second)
+          ++calls_[inputs[n].recipe].users;
+      }
+    }
+    ++calls_[chain->recipes.back()].users;
+    recipe_of_[i] = chain->recipes.back();
+  }
+}
+
+void PlanExecutor::add_call(int recipe, const MakeCall& make_call) {
+  if (!planned_) return;
+  const auto found = calls_.find(recipe);
+  if (found == calls_.end()) return;
+  const auto& inputs = planned_->step.trace.recipes[static_cast<std::size_t>(recipe)].inputs;
+  std::map<std::size_t, std::shared_ptr<const OperatorCall>> producers;
+  bool is_complete = true;
+  for (const std::size_t n : found->second.produced) {
+    producers[n] = take_call(inputs[n].recipe);
+    is_complete &= producers[n] != nullptr;
+  }
+  if (!is_complete) return;
+  found->second.call = make_call([&](std::size_t n) -> std::shared_ptr<const OperatorCall> {
+    const auto producer = producers.find(n);
+    return producer != producers.end() ? producer->second : nullptr;
+  });
+}
+
+// The call of a recipe for one of its users. The last one gets it: its arguments must not exist longer than necessary.
+std::shared_ptr<const OperatorCall> PlanExecutor::take_call(int recipe) {
+  const auto found = calls_.find(recipe);
+  if (found == calls_.end()) return nullptr;
+  Call& call = found->second;
+  return --call.users > 0 ? call.call : std::exchange(call.call, nullptr);
+}
+
+// The block of a decision leaves memory: it is dropped if it can be recomputed, else written.
+void PlanExecutor::leave(int decision) {
+  const BlockRef ref = ref_of(decision);
+  const auto recipe = recipe_of_.find(decision);
+  if (recipe != recipe_of_.end()) {
+    auto call = take_call(recipe->second);
+    if (planned_->is_verified && call && recomputer_.drop(ref, std::move(call))) return;
+    if (!planned_->is_verified) unverified_[decision] = std::move(call);
+  }
+  pager_.page_out(ref);
+}
+
+void PlanExecutor::recompute(int decision) {
+  const BlockRef ref = ref_of(decision);
+  if (planned_->is_verified) return recomputer_.restore(ref);
+  const auto found = unverified_.find(decision);
+  if (found == unverified_.end()) return;
+  const std::shared_ptr<const OperatorCall> call = std::move(found->second);
+  unverified_.erase(found);
+  if (!call || !recomputer_.reproduces(*call, ref))
+    failed_recipes_.push_back(recipe_of_.at(decision));
 }
 
 BlockRef PlanExecutor::ref_of(int decision) const {
@@ -99,6 +184,7 @@ void PlanExecutor::before_operator(int index) {
     const Decision& decision = planned_->plan.decisions[static_cast<std::size_t>(i)];
     lateness_.push_back({decision.block, decision.next_use, watch.seconds()});
   }
+  for (const int i : triggers.recompute) recompute(i);
 }
 
 void PlanExecutor::after_operator(int index, std::uint64_t hash) {
@@ -110,7 +196,7 @@ void PlanExecutor::after_operator(int index, std::uint64_t hash) {
   const Triggers& triggers = triggers_[static_cast<std::size_t>(index)];
   for (const auto& [block, time] : triggers.next_uses)
     pager_.set_next_use(planned_->step.refs[static_cast<std::size_t>(block)], time);
-  for (const int i : triggers.write) pager_.page_out(ref_of(i));
+  for (const int i : triggers.write) leave(i);
 }
 
 }  // namespace tutti::lms

@@ -4,12 +4,22 @@
 // next operators if the budget has no space yet), and waits for the blocks that it needs (`next_use`). After operator i:
 // starts writes (`write_after`) and sets the next use of its blocks, by which the pager evicts. The plan applies as long as
 // operators and allocations are those of its trace. After a difference everything else in the step is passive.
+//
+// Recomputation. While the step runs, the executor collects the calls of operators that chains of the plan repeat. A block
+// with a call is dropped instead of written, and restored before operator `next_use`. In the first step of a plan, such
+// blocks are swapped, and the calls are compared with the contents: only calls that reproduce them bit by bit are used.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "tutti/lms/hooks/recomputer.h"
 #include "tutti/lms/hooks/step_recorder.h"
 #include "tutti/lms/pager/pager.h"
 #include "tutti/lms/plan.h"
@@ -17,16 +27,24 @@
 
 namespace tutti::lms {
 
+class OperatorCall;
+using ProducerOf = std::function<std::shared_ptr<const OperatorCall>(std::size_t n)>;
+
 // A plan with its trace. `step.refs` are the blocks of the last step with this plan.
 struct PlannedStep {
   RecordedStep step;
   Plan plan;
+  bool is_verified = false;  // the calls of the plan have reproduced their contents
+  int verifications = 0;     // that failed
 };
+
+// The call of an operator, with the calls that produce those of its arguments that no longer exist.
+using MakeCall = std::function<std::shared_ptr<const OperatorCall>(const ProducerOf&)>;
 
 // Not thread-safe, except for the pager.
 class PlanExecutor {
  public:
-  explicit PlanExecutor(Pager& pager) : pager_(pager) {}
+  PlanExecutor(Pager& pager, Recomputer& recomputer) : pager_(pager), recomputer_(recomputer) {}
 
   // Starts a step. nullptr: passive. `planned` must stay valid until the next begin_step.
   void begin_step(PlannedStep* planned, bool moves_persistent);
@@ -38,20 +56,41 @@ class PlanExecutor {
   // `hash`: of the recorder after the operator.
   void after_operator(int index, std::uint64_t hash);
 
+  // The running operator has stored a content that it can compute again. `recipe`: index in the step.
+  void add_call(int recipe, const MakeCall& make_call);
+
+  // Recipes whose calls did not reproduce their contents in this step.
+  const std::vector<int>& failed_recipes() const { return failed_recipes_; }
   // Waits for planned reads in this step.
   const std::vector<Lateness>& lateness() const { return lateness_; }
 
  private:
   struct Triggers {  // by operator; positions in the decisions of the plan
-    std::vector<int> free, read, need, write;
+    std::vector<int> free, read, need, write, recompute;
     std::vector<std::pair<int, std::int64_t>> next_uses;  // block, time
   };
 
+  // A recipe that chains of the plan use.
+  struct Call {
+    std::set<std::size_t> produced;  // inputs that other calls of the chain produce
+    int users = 0;                   // calls and decisions that still need it
+    std::shared_ptr<const OperatorCall> call;
+  };
+
   BlockRef ref_of(int decision) const;
+  void add_chains();
+  void leave(int decision);
+  void recompute(int decision);
+  std::shared_ptr<const OperatorCall> take_call(int recipe);
   void add_next_uses(bool moves_persistent);
 
   Pager& pager_;
+  Recomputer& recomputer_;
   PlannedStep* planned_ = nullptr;
+  std::map<int, Call> calls_;                                      // by recipe
+  std::map<int, int> recipe_of_;                                   // by decision
+  std::map<int, std::shared_ptr<const OperatorCall>> unverified_;  // by decision
+  std::vector<int> failed_recipes_;
   std::vector<Triggers> triggers_;
   std::vector<int> delayed_;  // decisions whose read had no space
   std::vector<Lateness> lateness_;

@@ -2,15 +2,20 @@
 #include "tutti/lms/hooks/record_hooks.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "tutti/lms/hooks/operator_call.h"
 #include "tutti/lms/hooks/session.h"
 
 namespace tutti::lms {
@@ -53,7 +58,8 @@ class Inputs {
  public:
   explicit Inputs(Pager& pager) : pager_(pager) {}
 
-  void add(const c10::IValue& value) {
+  void add(const c10::IValue& value, bool is_modified) {
+    const std::size_t first = blocks.size();
     if (value.isTensor()) {
       add(value.toTensor());
     } else if (value.isTensorList()) {
@@ -62,9 +68,12 @@ class Inputs {
       for (const c10::IValue& element : value.toListRef())
         if (element.isTensor()) add(element.toTensor());
     }
+    if (is_modified)
+      modified.insert(modified.end(), blocks.begin() + static_cast<std::ptrdiff_t>(first),
+                      blocks.end());
   }
 
-  std::vector<BlockRef> blocks;
+  std::vector<BlockRef> blocks, modified;
   std::uint64_t shapes = kHashSeed;
 
  private:
@@ -90,18 +99,84 @@ bool is_transparent(std::string_view name) {
   return name.back() < '0' || name.back() > '9';
 }
 
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  Session* const session = active.load(std::memory_order_acquire);
-  if (!session) return nullptr;
-  Inputs inputs(session->pager());
-  for (const c10::IValue& value : function.inputs()) inputs.add(value);
-  const std::string_view name = function.name();
-  session->begin_operator(name, is_transparent(name), inputs.blocks, inputs.shapes);
-  return nullptr;
+// Properties of an operator that its schema determines.
+struct Traits {
+  std::string name;
+  std::vector<bool> modifies;  // by argument
+  bool is_repeatable = false;
+};
+
+// The name of an operator is stored in its schema, so its address identifies the operator with its overload. Names of
+// other functions are temporary; their entries are replaced.
+const Traits& traits_of(const at::RecordFunction& function) {
+  thread_local std::unordered_map<const char*, Traits> cache;
+  Traits& traits = cache[function.name()];
+  if (traits.name == function.name()) return traits;
+  traits = {function.name(), {}, false};
+  if (const auto schema = function.operator_schema()) {
+    for (const c10::Argument& argument : schema->arguments())
+      traits.modifies.push_back(argument.alias_info() && argument.alias_info()->isWrite());
+    traits.is_repeatable = is_repeatable(traits.name);
+  }
+  return traits;
 }
 
-void on_end(const at::RecordFunction&, at::ObserverContext*) {
-  if (Session* const session = active.load(std::memory_order_acquire)) session->end_operator();
+// An operator that runs and can be repeated.
+struct RepeatableCall final : at::ObserverContext {
+  c10::OperatorName name{"", ""};
+  std::vector<c10::IValue> arguments;
+  std::vector<Recipe::Input> inputs;
+};
+
+std::unique_ptr<at::ObserverContext> repeatable_call(const at::RecordFunction& function,
+                                                     Session& session) {
+  auto call = std::make_unique<RepeatableCall>();
+  call->arguments.assign(function.inputs().begin(), function.inputs().end());
+  const auto blocks = OperatorCall::inputs_of(call->arguments, session.pager());
+  if (!blocks) return nullptr;
+  auto inputs = session.contents_of(*blocks);
+  const auto name = function.operator_name();
+  if (!inputs || !name) return nullptr;
+  call->inputs = std::move(*inputs);
+  call->name = *name;
+  return call;
+}
+
+void add_recipe(const at::RecordFunction& function, RepeatableCall& call, Session& session) {
+  const auto& outputs = function.outputs();
+  if (outputs.empty() || !outputs.front().isTensor()) return;
+  const at::Tensor& output = outputs.front().toTensor();
+  if (!output.defined() || !output.has_storage() || output.storage_offset() != 0) return;
+  const BlockRef block = session.pager().find(output.storage().data());
+  if (!block) return;
+  session.add_recipe(block, std::move(call.inputs), [&](const ProducerOf& producer_of) {
+    return std::make_shared<const OperatorCall>(call.name, call.arguments, session.pager(),
+                                                producer_of);
+  });
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  Session* const session = active.load(std::memory_order_acquire);
+  if (!session || is_repeating()) return nullptr;
+  const Traits& traits = traits_of(function);
+  Inputs inputs(session->pager());
+  const auto values = function.inputs();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    inputs.add(values[i], i < traits.modifies.size() && traits.modifies[i]);
+  // The former contents, before this operator modifies them.
+  auto call = traits.is_repeatable ? repeatable_call(function, *session) : nullptr;
+  const std::string_view name = function.name();
+  session->begin_operator(name, is_transparent(name), inputs.blocks, inputs.modified,
+                          inputs.shapes);
+  return call;
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
+  Session* const session = active.load(std::memory_order_acquire);
+  if (!session || is_repeating()) return;
+  if (auto* const call = static_cast<RepeatableCall*>(context))
+    add_recipe(function, *call, *session);
+  session->end_operator();
 }
 
 }  // namespace
@@ -123,6 +198,7 @@ void activate(Session& session) {
   callback = at::addGlobalCallback(
       at::RecordFunctionCallback(&on_start, &on_end)
           .needsInputs(true)
+          .needsOutputs(true)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
 

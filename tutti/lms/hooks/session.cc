@@ -10,6 +10,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
+#include "tutti/lms/hooks/operator_call.h"
 #include "tutti/lms/pager/fault_handler.h"
 #include "tutti/lms/planner.h"
 #include "tutti/os/memory.h"
@@ -20,6 +21,7 @@ namespace {
 // Plans for new traces up to this number; afterwards only for traces that were seen before.
 constexpr int kEagerPlans = 16;
 constexpr std::size_t kMostTraces = 64;
+constexpr int kMostVerifications = 3;  // of one plan; afterwards it does not recompute
 constexpr std::int64_t kCalibrationBlock = 4 << 20;
 constexpr int kCalibrationBlocks = 8;
 
@@ -120,6 +122,7 @@ void* Session::allocate(std::size_t size) {
   if (thread.error) std::rethrow_exception(std::exchange(thread.error, nullptr));
   const auto bytes = static_cast<std::int64_t>(size);
   if (bytes < options_.minimum_bytes || ::getpid() != process_) return nullptr;
+  if (is_repeating()) return pager_.allocate(bytes, true);  // freed when the block is restored
   std::byte* address = nullptr;
   try {
     address = pager_.allocate(bytes, thread.depth > 0);
@@ -141,6 +144,7 @@ bool Session::free(void* address) {
   if (::getpid() != process_) return true;
   {
     const BlockRef ref = pager_.find(address);
+    recomputer_.forget(ref);
     const MutexLock lock(mutex_);
     recorder_.free(ref);
   }
@@ -163,7 +167,8 @@ MemoryError Session::with_operator(const BudgetError& error) const {
 }
 
 void Session::begin_operator(std::string_view name, bool is_transparent,
-                             std::span<const BlockRef> inputs, std::uint64_t shapes) {
+                             std::span<const BlockRef> inputs, std::span<const BlockRef> modified,
+                             std::uint64_t shapes) {
   ThreadScopes& thread = scopes();
   thread.frames.push_back({thread.pins.size(), is_transparent});
   if (is_transparent) return;
@@ -174,11 +179,13 @@ void Session::begin_operator(std::string_view name, bool is_transparent,
       if (std::this_thread::get_id() == thread_) begin_outermost(name, shapes);
     }
     if (inputs.empty()) return;
+    if (!modified.empty()) recomputer_.restore_readers_of(modified);
     pager_.pin(inputs);
     thread.pins.insert(thread.pins.end(), inputs.begin(), inputs.end());
     if (std::this_thread::get_id() != thread_) return;
     const MutexLock lock(mutex_);
     for (const BlockRef& ref : inputs) recorder_.use(ref);
+    for (const BlockRef& ref : modified) recorder_.modify(ref);
   } catch (const BudgetError& error) {
     thread.error = std::make_exception_ptr(with_operator(error));
   } catch (...) {
@@ -209,6 +216,22 @@ void Session::end_operator() {
   pager_.scope_end();
 }
 
+std::optional<std::vector<Recipe::Input>> Session::contents_of(std::span<const BlockRef> inputs) {
+  if (!options_.planner.recomputes || std::this_thread::get_id() != thread_) return {};
+  const MutexLock lock(mutex_);
+  return recorder_.contents_of(inputs);
+}
+
+void Session::add_recipe(BlockRef output, std::vector<Recipe::Input> inputs,
+                         const MakeCall& make_call) {
+  int index = -1;
+  {
+    const MutexLock lock(mutex_);
+    index = recorder_.add_recipe(output, std::move(inputs));
+  }
+  if (index >= 0) executor_.add_call(index, make_call);
+}
+
 void Session::begin_outermost(std::string_view name, std::uint64_t shapes) {
   const bool is_now_backward = is_backward(name);
   if (std::exchange(was_backward_, is_now_backward) && !is_now_backward) end_step();
@@ -237,9 +260,28 @@ void Session::end_outermost() {
 void Session::end_step() {
   const bool was_planned = executor_.is_active();
   const PagerStatistics now = pager_.statistics();
-  const MutexLock lock(mutex_);
-  RecordedStep step = recorder_.finish_step(time());
-  const std::uint64_t hash = step.trace.hash();
+  PlannedStep* next = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    RecordedStep step = recorder_.finish_step(time());
+    const std::uint64_t hash = step.trace.hash();
+    count_step(now, was_planned);
+    last_trace_ = step.trace;
+    successors_[last_hash_] = hash;
+    last_hash_ = hash;
+    if (options_.plans) update_plans(std::move(step), was_planned);
+    // Unless plans move them, blocks that outlive a step leave memory last.
+    if (!options_.planner.movable.with_persistent)
+      for (const BlockRef& ref : recorder_.live()) pager_.set_next_use(ref, -1);
+    next = plan_of(next_hash(hash));
+    const PlannedStep* const last = plan_of(hash);
+    last_plan_ = last ? last->plan : Plan{hash, options_.planner.budget, {}};
+  }
+  // Without the lock: calls of the last step are destroyed, which may free blocks.
+  executor_.begin_step(next, options_.planner.movable.with_persistent);
+}
+
+void Session::count_step(const PagerStatistics& now, bool was_planned) {
   ++statistics_.steps;
   statistics_.planned_steps += was_planned;
   statistics_.last_unplanned_reads = now.unplanned_reads - step_before_.unplanned_reads;
@@ -248,29 +290,31 @@ void Session::end_step() {
   statistics_.last_seconds = time() - step_start_ + statistics_.last_wait;
   step_start_ = time();
   step_before_ = now;
-  last_trace_ = step.trace;
-  successors_[last_hash_] = hash;
-  last_hash_ = hash;
-  if (options_.plans) {
-    const auto found = plans_.find(hash);
-    if (found != plans_.end()) {
-      PlannedStep& planned = *found->second;
-      if (was_planned) correct_plan(planned);
-      planned.step.refs = std::move(step.refs);
-    } else if (seen_.size() < kMostTraces &&
-               (++seen_[hash] > 1 || statistics_.plans < kEagerPlans)) {
-      make_plan_for(std::move(step));
+}
+
+// Corrects the plan of the step, or makes one.
+void Session::update_plans(RecordedStep step, bool was_planned) {
+  const std::uint64_t hash = step.trace.hash();
+  if (PlannedStep* const planned = plan_of(hash)) {
+    if (was_planned) {
+      check_recipes(*planned);
+      correct_plan(*planned);
     }
+    planned->step.refs = std::move(step.refs);
+  } else if (seen_.size() < kMostTraces && (++seen_[hash] > 1 || statistics_.plans < kEagerPlans)) {
+    make_plan_for(std::move(step));
   }
-  // Unless plans move them, blocks that outlive a step leave memory last.
-  if (!options_.planner.movable.with_persistent)
-    for (const BlockRef& ref : recorder_.live()) pager_.set_next_use(ref, -1);
+}
+
+// Of the step that followed this one the last time, or else the same.
+std::uint64_t Session::next_hash(std::uint64_t hash) const {
   const auto next = successors_.find(hash);
-  const auto planned = plans_.find(next != successors_.end() ? next->second : hash);
-  PlannedStep* const chosen = planned != plans_.end() ? planned->second.get() : nullptr;
-  const auto own = plans_.find(hash);
-  last_plan_ = own != plans_.end() ? own->second->plan : Plan{hash, options_.planner.budget, {}};
-  executor_.begin_step(chosen, options_.planner.movable.with_persistent);
+  return next != successors_.end() ? next->second : hash;
+}
+
+PlannedStep* Session::plan_of(std::uint64_t hash) const {
+  const auto found = plans_.find(hash);
+  return found != plans_.end() ? found->second.get() : nullptr;
 }
 
 // Starts late reads earlier, unless they would then evict other blocks.
@@ -283,6 +327,24 @@ void Session::correct_plan(PlannedStep& planned) {
   Plan earlier = planned.plan;
   advance_reads(earlier, planned.step.trace, executor_.lateness());
   if (unplanned(earlier) <= unplanned(planned.plan)) planned.plan = std::move(earlier);
+}
+
+// After the step in which the calls were compared with the contents: without differences, later steps drop the blocks.
+// Otherwise the step is planned again without the recipes that differ.
+void Session::check_recipes(PlannedStep& planned) {
+  if (planned.is_verified) return;
+  planned.is_verified = true;
+  const std::vector<int>& failed = executor_.failed_recipes();
+  if (failed.empty()) return;
+  Trace& trace = planned.step.trace;
+  const bool gives_up = ++planned.verifications >= kMostVerifications;
+  for (std::size_t recipe = 0; recipe < trace.recipes.size(); ++recipe) {
+    const bool differs =
+        std::find(failed.begin(), failed.end(), static_cast<int>(recipe)) != failed.end();
+    if (gives_up || differs) trace.recipes[recipe].is_final = false;
+  }
+  planned.plan = make_plan(trace, options_.planner);
+  planned.is_verified = false;
 }
 
 void Session::make_plan_for(RecordedStep step) {

@@ -12,14 +12,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "tutti/core/mutex.h"
 #include "tutti/lms/hooks/cpu_allocator.h"
 #include "tutti/lms/hooks/plan_executor.h"
+#include "tutti/lms/hooks/recomputer.h"
 #include "tutti/lms/hooks/step_recorder.h"
 #include "tutti/lms/pager/pager.h"
 #include "tutti/lms/planner_options.h"
@@ -51,12 +54,17 @@ class Session final : public MemorySource {
   void* allocate(std::size_t bytes) override;
   bool free(void* address) override;
 
-  // An operator starts on this thread: its input blocks, and a hash of their shapes. Does not throw: errors are thrown by
-  // the next allocation of the operator, because libtorch ignores exceptions of its callbacks. `is_transparent`: the
-  // operator only calls others; nothing is pinned for it.
+  // An operator starts on this thread: its input blocks, those of them that it modifies, and a hash of their shapes. Does
+  // not throw: errors are thrown by the next allocation of the operator, because libtorch ignores exceptions of its
+  // callbacks. `is_transparent`: the operator only calls others; nothing is pinned for it.
   void begin_operator(std::string_view name, bool is_transparent, std::span<const BlockRef> inputs,
-                      std::uint64_t shapes);
+                      std::span<const BlockRef> modified, std::uint64_t shapes);
   void end_operator();
+
+  // The contents of the inputs of an operator that can be repeated. Empty if the operator is not recorded.
+  std::optional<std::vector<Recipe::Input>> contents_of(std::span<const BlockRef> inputs);
+  // The running operator stored a content in `output` that it can compute again from `inputs`.
+  void add_recipe(BlockRef output, std::vector<Recipe::Input> inputs, const MakeCall& make_call);
 
   // Starts or stops taking allocations. stop() ends the budget and makes all blocks resident if they fit into memory.
   void start();
@@ -78,7 +86,12 @@ class Session final : public MemorySource {
   void begin_outermost(std::string_view name, std::uint64_t shapes);
   void end_outermost();
   void end_step();
-  void correct_plan(PlannedStep& planned);
+  void count_step(const PagerStatistics& now, bool was_planned) TUTTI_REQUIRES(mutex_);
+  void update_plans(RecordedStep step, bool was_planned) TUTTI_REQUIRES(mutex_);
+  std::uint64_t next_hash(std::uint64_t hash) const TUTTI_REQUIRES(mutex_);
+  PlannedStep* plan_of(std::uint64_t hash) const TUTTI_REQUIRES(mutex_);
+  void correct_plan(PlannedStep& planned) TUTTI_REQUIRES(mutex_);
+  void check_recipes(PlannedStep& planned) TUTTI_REQUIRES(mutex_);
   void make_plan_for(RecordedStep step) TUTTI_REQUIRES(mutex_);
   double time() const;
   MemoryError with_operator(const BudgetError& error) const;
@@ -87,7 +100,8 @@ class Session final : public MemorySource {
   const int process_;
   const std::thread::id thread_ = std::this_thread::get_id();  // records
   Pager pager_;
-  PlanExecutor executor_{pager_};  // used by thread_ only
+  Recomputer recomputer_{pager_};
+  PlanExecutor executor_{pager_, recomputer_};  // used by thread_ only
   std::atomic<bool> is_running_ = false;
   bool was_backward_ = false;    // thread_ only: the last outermost operator
   double step_start_ = 0;        // thread_ only

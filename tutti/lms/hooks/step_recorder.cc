@@ -6,10 +6,11 @@
 namespace tutti::lms {
 
 void StepRecorder::begin_step(double time) {
-  for (auto& [ref, block] : live_) block.index = kUnused;
+  for (auto& [ref, block] : live_) block.index = block.recipe = kUnused;
   persistent_.clear();
   allocated_.clear();
   operators_.clear();
+  recipes_.clear();
   events_.clear();
   is_in_operator_ = false;
   step_start_ = time;
@@ -17,7 +18,7 @@ void StepRecorder::begin_step(double time) {
 }
 
 int StepRecorder::allocate(BlockRef ref, std::int64_t bytes, bool is_counted) {
-  Live& block = live_[ref] = {bytes, kUnused};
+  Live& block = live_[ref] = {.bytes = bytes};
   if (!is_counted) return -1;
   block.index = static_cast<int>(allocated_.size());
   allocated_.emplace_back(ref, bytes);
@@ -71,6 +72,41 @@ void StepRecorder::use(BlockRef ref) {
   if (std::find(op.uses.begin(), op.uses.end(), index) == op.uses.end()) op.uses.push_back(index);
 }
 
+void StepRecorder::modify(BlockRef ref) {
+  const auto found = live_.find(ref);
+  if (found == live_.end() || !is_in_operator_) return;
+  Live& block = found->second;
+  if (block.recipe >= 0) {
+    Recipe& former = recipes_[static_cast<std::size_t>(block.recipe)];
+    if (former.op == operator_count() - 1) former.is_final = false;
+    block.recipe = -1;
+  }
+  auto& modified = operators_.back().modifies;
+  const int index = persistent_index(ref, block);
+  if (std::find(modified.begin(), modified.end(), index) == modified.end())
+    modified.push_back(index);
+}
+
+std::optional<std::vector<Recipe::Input>> StepRecorder::contents_of(
+    std::span<const BlockRef> refs) {
+  std::vector<Recipe::Input> contents;
+  for (const BlockRef& ref : refs) {
+    const auto found = live_.find(ref);
+    if (found == live_.end()) return {};
+    contents.push_back({persistent_index(ref, found->second), found->second.recipe});
+  }
+  return contents;
+}
+
+int StepRecorder::add_recipe(BlockRef output, std::vector<Recipe::Input> inputs) {
+  const auto found = live_.find(output);
+  if (found == live_.end() || !is_in_operator_ || found->second.index < 0) return -1;
+  modify(output);
+  found->second.recipe = static_cast<int>(recipes_.size());
+  recipes_.push_back({found->second.index, operator_count() - 1, std::move(inputs)});
+  return found->second.recipe;
+}
+
 void StepRecorder::end_operator(double time) {
   if (!is_in_operator_) return;
   Operator& op = operators_.back();
@@ -111,8 +147,18 @@ RecordedStep StepRecorder::finish_step(double time) {
     renumber(op.events);
     for (int& block : op.uses) block = final_index(block);
     std::sort(op.uses.begin(), op.uses.end());
-    op.modifies = op.uses;  // unknown, so all
+    for (int& block : op.modifies) block = final_index(block);
+    std::sort(op.modifies.begin(), op.modifies.end());
+    // Blocks that the operator has allocated are not among its uses.
+    std::erase_if(op.modifies, [&](int block) {
+      return !std::binary_search(op.uses.begin(), op.uses.end(), block);
+    });
   }
+  for (Recipe& recipe : recipes_) {
+    recipe.block = final_index(recipe.block);
+    for (Recipe::Input& input : recipe.inputs) input.block = final_index(input.block);
+  }
+  step.trace.recipes = std::move(recipes_);
   renumber(events_);
   step.trace.operators = std::move(operators_);
   step.trace.events_after = std::move(events_);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -30,8 +32,14 @@ class StepRecorder {
   int allocate(BlockRef ref, std::int64_t bytes, bool is_counted);
   void free(BlockRef ref);
   void begin_operator(std::string_view name, Phase phase, std::uint64_t shapes, double time);
-  // The running operator uses a block.
+  // The running operator uses a block, or also modifies it.
   void use(BlockRef ref);
+  void modify(BlockRef ref);
+  // The present contents of blocks, as inputs of a recipe. Empty if a block is unknown.
+  std::optional<std::vector<Recipe::Input>> contents_of(std::span<const BlockRef> refs);
+  // The running operator stored a content in `output` that can be recomputed from `inputs`. Returns the index of the
+  // recipe; -1: none, because `output` has not been allocated in this step.
+  int add_recipe(BlockRef output, std::vector<Recipe::Input> inputs);
   void end_operator(double time);
   RecordedStep finish_step(double time);
 
@@ -43,17 +51,18 @@ class StepRecorder {
   std::uint64_t hash() const { return hash_; }
 
  private:
+  static constexpr int kUnused = -1;
   struct Live {
     std::int64_t bytes;
-    int index;  // kUnused; >= 0: allocated in the step; < kUnused: persistent, -2 - position
+    int recipe = -1;  // of the present content
+    int index =
+        kUnused;  // kUnused; >= 0: allocated in the step; < kUnused: persistent, -2 - position
   };
   struct RefHash {
     std::size_t operator()(const BlockRef& ref) const {
       return std::hash<const void*>()(ref.block) ^ ref.serial * 0x9e3779b97f4a7c15ULL;
     }
   };
-  static constexpr int kUnused = -1;
-
   void add_event(EventKind kind, const Live& block);
   int persistent_index(BlockRef ref, Live& block);
 
@@ -61,6 +70,7 @@ class StepRecorder {
   std::vector<std::pair<BlockRef, std::int64_t>> persistent_,
       allocated_;  // of this step, with bytes
   std::vector<Operator> operators_;
+  std::vector<Recipe> recipes_;
   std::vector<MemoryEvent> events_;  // since the last operator
   bool is_in_operator_ = false;
   double step_start_ = 0;

@@ -53,7 +53,10 @@ std::vector<Candidate> candidates_of(const Trace& trace, const std::vector<Lifet
         if (chain) candidate.recompute_seconds = chain->seconds;
       }
       double cost = transfers;
-      if (candidate.recompute_seconds >= 0) cost = std::min(cost, candidate.recompute_seconds);
+      if (candidate.recompute_seconds >= 0) {
+        cost = options.prefers_recompute ? 0 : std::min(cost, candidate.recompute_seconds);
+        candidate.can_overlap |= options.prefers_recompute;
+      }
       const double seconds_per_byte = cost / static_cast<double>(block.bytes);
       candidate.priority = idle_to / std::max(seconds_per_byte, 1e-15);
       candidates.push_back(candidate);

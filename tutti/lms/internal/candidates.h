@@ -13,7 +13,7 @@ struct Candidate {
   IdleInterval interval;
   std::int64_t bytes = 0;
   double write_seconds = 0, read_seconds = 0;
-  // The block is idle for longer than its transfers take, so they can overlap with computation.
+  // The block is idle for longer than its transfers take, so they can overlap with computation; or it needs none.
   bool can_overlap = false;
   double priority = 0;  // selected in descending order
   // Time of the producer if the block can be recomputed at the end of the interval; negative: it cannot.

@@ -65,6 +65,13 @@ int move_mapping(std::byte* source, std::int64_t bytes, std::byte* target) {
                                                                                            : 0;
 }
 
+int move_pages(std::byte* source, std::int64_t bytes, std::byte* target) {
+  const auto size = static_cast<std::size_t>(bytes);
+  constexpr int kMoveFlags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  if (::mremap(source, size, size, kMoveFlags, target) == MAP_FAILED) return errno;
+  return ::mprotect(source, size, PROT_NONE) == 0 ? 0 : errno;
+}
+
 void unmap(std::byte* address, std::int64_t bytes) {
   ::munmap(address, static_cast<std::size_t>(bytes));
 }

@@ -27,6 +27,9 @@ void discard(std::byte* address, std::int64_t bytes);
 std::byte* map_temporary(std::int64_t bytes);
 // Replaces the pages at `target` by those at `source` in one step. Returns 0 or errno.
 int move_mapping(std::byte* source, std::int64_t bytes, std::byte* target);
+// Moves the pages at `source` to `target` in one step; the range at `source` stays reserved, without memory and access
+// rights. Returns 0 or errno.
+int move_pages(std::byte* source, std::int64_t bytes, std::byte* target);
 void unmap(std::byte* address, std::int64_t bytes);
 
 }  // namespace tutti::lms

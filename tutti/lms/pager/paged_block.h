@@ -9,7 +9,7 @@
 namespace tutti::lms {
 
 struct PagedBlock {
-  enum class State : std::uint8_t { kResident, kWriting, kOut, kReading };
+  enum class State : std::uint8_t { kResident, kWriting, kOut, kDropped, kReading };
 
   // A new allocation of the block, resident and unpinned.
   void renew(std::int64_t time) {

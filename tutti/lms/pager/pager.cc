@@ -150,6 +150,16 @@ std::int64_t Pager::bytes_of(BlockRef ref) {
   return is_current(ref) ? ref.block->bytes : 0;
 }
 
+std::byte* Pager::address_of(BlockRef ref) {
+  const MutexLock lock(mutex_);
+  return is_current(ref) ? ref.block->address : nullptr;
+}
+
+BlockRef Pager::current(PagedBlock* block) {
+  const MutexLock lock(mutex_);
+  return block->is_used ? BlockRef{block, block->serial} : BlockRef{};
+}
+
 // Frees memory until `bytes` more fit: first that of freed blocks, then by page-outs. Enough page-outs are started before
 // the first one is waited for, so the disk works on several.
 void Pager::make_room(MutexLock& lock, std::int64_t bytes) {
@@ -323,6 +333,7 @@ void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t seri
   const auto is_gone = [&] { return block.serial != serial; };
   while (!is_gone() && block.state != PagedBlock::State::kResident) {
     if (block.state == PagedBlock::State::kWriting) return cancel_write(block);
+    if (block.state == PagedBlock::State::kDropped) return;
     if (block.state == PagedBlock::State::kOut) {
       make_room(lock, block.bytes);
       if (is_gone() || block.state != PagedBlock::State::kOut) continue;
@@ -337,6 +348,20 @@ void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t seri
                                 block.read_error == io::FileQueue::kEndOfFile
                                     ? "the file is too short"
                                     : std::strerror(block.read_error)));
+  }
+}
+
+void Pager::restore_dropped(MutexLock& lock, std::span<const BlockRef> refs) {
+  for (const BlockRef& ref : refs) {
+    if (!is_current(ref) || ref.block->state != PagedBlock::State::kDropped) continue;
+    lock.unlock();
+    try {
+      restorer_(ref);
+    } catch (...) {
+      lock.lock();
+      throw;
+    }
+    lock.lock();
   }
 }
 
@@ -356,11 +381,12 @@ void Pager::pin(std::span<const BlockRef> refs) {
       else
         ++statistics_.late_reads;
     }
-    waits |= block.state == PagedBlock::State::kOut || block.state == PagedBlock::State::kReading;
+    waits |= block.state != PagedBlock::State::kResident;
   }
   if (!waits) return;
   const Stopwatch watch;
   try {
+    restore_dropped(lock, refs);
     for (const BlockRef& ref : refs)  // all reads are in flight before the first one is waited for
       if (is_current(ref) && ref.block->state == PagedBlock::State::kOut) {
         make_room(lock, ref.block->bytes);
@@ -396,6 +422,48 @@ bool Pager::page_out(BlockRef ref) {
   if (!is_current(ref) || !ref.block->can_leave()) return false;
   start_write(*ref.block);
   return true;
+}
+
+bool Pager::drop(BlockRef ref) {
+  const MutexLock lock(mutex_);
+  if (!is_current(ref) || !ref.block->can_leave()) return false;
+  PagedBlock& block = *ref.block;
+  if (options_.verifies)
+    block.checksum = crc32c(block.address, static_cast<std::size_t>(block.bytes));
+  discard(block.address, block.bytes);
+  block.state = PagedBlock::State::kDropped;
+  statistics_.out += block.bytes;
+  ++statistics_.drops;
+  add_resident(-block.bytes);
+  changed_.notify_all();
+  return true;
+}
+
+bool Pager::restore(BlockRef ref, BlockRef source) {
+  const MutexLock lock(mutex_);
+  if (!is_current(ref) || ref.block->state != PagedBlock::State::kDropped) return false;
+  PagedBlock &block = *ref.block, &from = *source.block;
+  const bool is_usable = is_current(source) && from.bytes == block.bytes && from.transfer == 0 &&
+                         from.state == PagedBlock::State::kResident;
+  const auto size = static_cast<std::size_t>(block.bytes);
+  const bool is_equal =
+      is_usable && (!options_.verifies || crc32c(from.address, size) == block.checksum);
+  const int error = is_equal ? move_pages(from.address, block.bytes, block.address) : EINVAL;
+  if (error != 0)
+    throw MemoryError(
+        "DDL-5-73",
+        fmt::format("Cannot restore a recomputed block of {}: {}.", os::rounded_bytes(block.bytes),
+                    is_equal ? std::strerror(error) : "the recomputed content differs"));
+  from.state = PagedBlock::State::kDropped;  // its memory counts for the other block
+  block.state = PagedBlock::State::kResident;
+  block.last_use = ++clock_;
+  changed_.notify_all();
+  return true;
+}
+
+bool Pager::is_dropped(BlockRef ref) {
+  const MutexLock lock(mutex_);
+  return is_current(ref) && ref.block->state == PagedBlock::State::kDropped;
 }
 
 void Pager::finish_page_out(BlockRef ref) {
@@ -470,6 +538,11 @@ bool Pager::handle_fault(void* address) {
   if (!block.is_used || static_cast<std::byte*>(address) >= block.address + block.bytes)
     return false;
   ++statistics_.faults;
+  if (block.state == PagedBlock::State::kDropped) {
+    const BlockRef ref{&block, block.serial};
+    restore_dropped(lock, {&ref, 1});
+    return true;
+  }
   if (block.state == PagedBlock::State::kOut) ++statistics_.unplanned_reads;
   block.last_use = ++clock_;
   const Stopwatch watch;

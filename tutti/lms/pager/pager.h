@@ -7,6 +7,7 @@
 //
 // - writing: the memory can be read. A pin, or a store by code without a pin, cancels the page-out.
 // - out: the range has no access rights and no memory. An access without a pin raises SIGSEGV (fault_handler.h).
+// - dropped: as out, but the content is nowhere. The restorer computes it again before an access (drop, restore).
 // - reading: the content arrives in a temporary mapping, which then replaces the range in one system call. Threads
 //   without a pin therefore never see a partly read block.
 //
@@ -18,11 +19,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tutti/core/error.h"
@@ -88,6 +91,9 @@ class Pager {
   // The block in use that starts at `address`; an invalid reference if there is none.
   BlockRef find(const void* address);
   std::int64_t bytes_of(BlockRef ref);
+  std::byte* address_of(BlockRef ref);
+  // The present allocation of a block; an invalid reference if it is not in use.
+  BlockRef current(PagedBlock* block);
 
   // Makes all blocks resident and keeps them so until unpin; pins are counted. Throws as `allocate`, and IoError
   // (DDL-5-74) if a block cannot be read back; no block is pinned then.
@@ -104,6 +110,17 @@ class Pager {
   void finish_read(BlockRef ref);
   // Makes all blocks resident; throws as `pin`.
   void page_in_all();
+
+  // Discards the content of a resident, unpinned block, without a write. Returns false if it cannot leave now. A pin or a
+  // fault calls the restorer, on the same thread and without a lock. It must call `restore` for the block, or throw.
+  bool drop(BlockRef ref);
+  // Moves the memory of `source`, which has the same size and is resident, to a dropped block. `source` has no content
+  // afterwards and may only be freed. Returns false if `ref` is not dropped. Throws MemoryError (DDL-5-73).
+  bool restore(BlockRef ref, BlockRef source);
+  bool is_dropped(BlockRef ref);
+  // Must be called before the first drop.
+  void set_restorer(std::function<void(BlockRef)> restorer) { restorer_ = std::move(restorer); }
+
   // Handles completed transfers. Does not block.
   void poll() {
     const MutexLock lock(mutex_);
@@ -146,6 +163,9 @@ class Pager {
 
  private:
   bool is_current(BlockRef ref) const TUTTI_REQUIRES(mutex_);
+  // Releases the lock while the restorer runs.
+  void restore_dropped(MutexLock& lock, std::span<const BlockRef> refs)
+      TUTTI_REQUIRES(mutex_) TUTTI_NO_THREAD_SAFETY_ANALYSIS;
   void make_room(MutexLock& lock, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
   bool drop_cached() TUTTI_REQUIRES(mutex_);
   bool evict_one() TUTTI_REQUIRES(mutex_);
@@ -169,6 +189,7 @@ class Pager {
   bool is_forked() const;
 
   const PagerOptions options_;
+  std::function<void(BlockRef)> restorer_;
   const int process_;
   std::byte* base_ = nullptr;
   std::int64_t reserved_ = 0;

@@ -43,6 +43,52 @@ TEST(Pager, KeepsAddressesAndContentOfMoreThanTheBudget) {
   EXPECT_EQ(pager.statistics().out, 0);
 }
 
+TEST(Pager, DroppedBlocksAreRestoredBeforeAUse) {
+  Pager pager(options_with(3));
+  std::byte* const block = pager.allocate(kBlock);
+  fill(block, 1);
+  const BlockRef ref = pager.find(block);
+  int restorations = 0;
+  std::uint64_t seed = 1;
+  pager.set_restorer([&](BlockRef dropped) {
+    std::byte* const source = pager.allocate(kBlock);
+    fill(source, seed);
+    ++restorations;
+    const bool is_restored = [&] {
+      try {
+        return pager.restore(dropped, pager.find(source));
+      } catch (...) {
+        pager.free(source);
+        throw;
+      }
+    }();
+    EXPECT_TRUE(is_restored);
+    EXPECT_TRUE(pager.free(source));
+  });
+  EXPECT_TRUE(pager.drop(ref));
+  EXPECT_FALSE(pager.drop(ref));
+  EXPECT_TRUE(pager.is_dropped(ref));
+  EXPECT_EQ(pager.statistics().resident, 0);
+  {
+    const Pinned pin(pager, block);
+    EXPECT_TRUE(is_filled(block, 1));
+    EXPECT_FALSE(pager.drop(ref));
+  }
+  EXPECT_EQ(restorations, 1);
+  EXPECT_EQ(pager.statistics().resident - pager.statistics().cached, kBlock);
+  EXPECT_EQ(pager.statistics().bytes_written, 0);
+  EXPECT_TRUE(pager.drop(ref));
+  EXPECT_TRUE(pager.handle_fault(block + 100));
+  EXPECT_TRUE(is_filled(block, 1));
+  EXPECT_TRUE(pager.drop(ref));
+  seed = 2;  // another content
+  EXPECT_NE(error_of([&] { pager.pin({&ref, 1}); }).find("the recomputed content differs"),
+            std::string::npos);
+  EXPECT_TRUE(pager.free(block));
+  EXPECT_EQ(pager.statistics().out, 0);
+  EXPECT_EQ(pager.statistics().pinned, 0);
+}
+
 TEST(Pager, PageOutReturnsTheMemory) {
   const auto resident_pages = [] {
     std::ifstream file("/proc/self/statm");
