@@ -33,7 +33,8 @@ std::int64_t alignment_of(std::int64_t bytes) {
 Pager::Pager(PagerOptions options)
     : options_(std::move(options)),
       process_(::getpid()),
-      swap_(options_.directory, options_.engine, options_.faults),
+      transfers_(SwapFile(options_.directory, options_.engine, options_.faults), statistics_,
+                 options_.verifies),
       budget_(options_.budget),
       ranges_(0) {
   const Reservation space = reserve(options_.address_space, budget_);
@@ -44,7 +45,7 @@ Pager::Pager(PagerOptions options)
 
 Pager::~Pager() {
   MutexLock lock(mutex_);
-  while (!in_flight_.empty()) wait_for(lock, *in_flight_.front());
+  while (!transfers_.in_flight().empty()) wait_for(lock, *transfers_.in_flight().front());
   unmap(base_, reserved_);
 }
 
@@ -54,11 +55,6 @@ bool Pager::is_forked() const {
 
 bool Pager::is_current(BlockRef ref) const {
   return ref.block && ref.block->serial == ref.serial && ref.block->is_used;
-}
-
-void Pager::add_resident(std::int64_t bytes) {
-  statistics_.resident += bytes;
-  statistics_.peak_resident = std::max(statistics_.peak_resident, statistics_.resident);
 }
 
 std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
@@ -84,7 +80,7 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
     unused_.pop_back();
     block->address = base_ + *offset;
     block->bytes = bytes;
-    add_resident(bytes);
+    statistics_.add_resident(bytes);
   }
   block->renew(++clock_);
   if (is_pinned) block->pins = 1, statistics_.pinned += bytes;
@@ -113,7 +109,7 @@ bool Pager::free(void* address) {
 // The block is not in use, and no transfer is in flight.
 void Pager::release(PagedBlock& block) {
   blocks_.erase(block.address);
-  swap_.free(block.extent);
+  transfers_.forget(block);
   if (block.state == PagedBlock::State::kResident) {
     cached_.emplace(block.bytes, &block);
     statistics_.cached += block.bytes;
@@ -131,7 +127,7 @@ bool Pager::drop_cached() {
   cached_.erase(largest);
   discard(block.address, block.bytes);
   statistics_.cached -= block.bytes;
-  add_resident(-block.bytes);
+  statistics_.add_resident(-block.bytes);
   ranges_.give_back(block.address - base_, rounded(block.bytes, alignment_of(block.bytes)));
   unused_.push_back(&block);
   return true;
@@ -163,22 +159,21 @@ BlockRef Pager::current(PagedBlock* block) {
 // Frees memory until `bytes` more fit: first that of freed blocks, then by page-outs. Enough page-outs are started before
 // the first one is waited for, so the disk works on several.
 void Pager::make_room(MutexLock& lock, std::int64_t bytes) {
-  const std::int64_t failures = failed_writes_;
+  const std::int64_t failures = transfers_.failed_writes();
   const auto excess = [&]()
                           TUTTI_REQUIRES(mutex_) { return statistics_.resident + bytes - budget_; };
   while (excess() > 0) {
     if (drop_cached()) continue;
-    std::int64_t leaving = 0;
-    for (const PagedBlock* block : in_flight_) leaving += block->leaving_bytes();
+    const std::int64_t leaving = transfers_.leaving_bytes();
     if (excess() > leaving && evict_one()) continue;
     if (excess() > leaving && bytes > budget_) throw_shortage(bytes);
     if (!wait_for_transfer(lock) && !wait_for_pins(lock)) throw_shortage(bytes);
-    if (failed_writes_ != failures)
+    if (transfers_.failed_writes() != failures)
       throw IoError("DDL-5-72",
                     fmt::format("Cannot write to the swap file in {}: {}. The data is still in "
                                 "memory. Free space, name another directory with TUTTI_LMS_DIR, or "
                                 "raise the budget.",
-                                swap_.directory(), std::strerror(write_error_)));
+                                transfers_.directory(), std::strerror(transfers_.write_error())));
   }
 }
 
@@ -188,18 +183,17 @@ bool Pager::evict_one() {
   for (const auto& [address, block] : blocks_)
     if (block->can_leave() && (!victim || block->leaves_before(*victim))) victim = block;
   if (!victim) return false;
-  start_write(*victim);
+  transfers_.start_write(*victim);
   ++statistics_.evictions;
   return true;
 }
 
-// Waits for the oldest transfer that frees memory, else for any. Returns false if none is in flight.
+// Returns false if no transfer is in flight.
 bool Pager::wait_for_transfer(MutexLock& lock) {
-  if (in_flight_.empty()) return false;
-  const auto leaving = std::find_if(in_flight_.begin(), in_flight_.end(),
-                                    [](const PagedBlock* b) { return b->leaving_bytes() > 0; });
+  PagedBlock* const block = transfers_.next_to_leave();
+  if (!block) return false;
   const Stopwatch watch;
-  wait_for(lock, leaving != in_flight_.end() ? **leaving : *in_flight_.front());
+  wait_for(lock, *block);
   statistics_.write_wait += watch.seconds();
   return true;
 }
@@ -227,42 +221,10 @@ void Pager::throw_shortage(std::int64_t bytes) {
       bytes, statistics_.pinned + fixed);
 }
 
-void Pager::start_write(PagedBlock& block) {
-  SwapFile::Extent extent = swap_.allocate(block.bytes);
-  protect(block.address, block.bytes, Access::kRead);
-  if (options_.verifies)
-    block.checksum = crc32c(block.address, static_cast<std::size_t>(block.bytes));
-  block.extent = extent;
-  block.state = PagedBlock::State::kWriting;
-  block.is_cancelled = false;
-  block.transfer = next_transfer_++;
-  in_flight_.push_back(&block);
-  swap_.queue().start_write(block.transfer, extent.offset, block.bytes, block.address);
-}
-
-void Pager::cancel_write(PagedBlock& block) {
-  if (block.state != PagedBlock::State::kWriting || block.is_cancelled) return;
-  block.is_cancelled = true;
-  ++statistics_.cancelled;
-  protect(block.address, block.bytes, Access::kReadWrite);
-}
-
-// The budget has space for the block.
-void Pager::start_read(PagedBlock& block) {
-  block.temporary = map_temporary(block.bytes);
-  block.read_error = 0;
-  add_resident(block.bytes);
-  statistics_.out -= block.bytes;
-  block.state = PagedBlock::State::kReading;
-  block.transfer = next_transfer_++;
-  in_flight_.push_back(&block);
-  swap_.queue().start_read(block.transfer, block.extent.offset, block.bytes, block.temporary);
-}
-
 void Pager::wait_for(MutexLock& lock, PagedBlock& block) {
   const std::int64_t transfer = block.transfer;
   if (transfer == 0) return;
-  io::FileQueue& queue = swap_.queue();
+  io::FileQueue& queue = transfers_.queue();
   lock.unlock();
   queue.wait(transfer);
   lock.lock();
@@ -270,81 +232,34 @@ void Pager::wait_for(MutexLock& lock, PagedBlock& block) {
 }
 
 void Pager::reap() {
-  const std::vector<PagedBlock*> blocks = in_flight_;
+  const std::vector<PagedBlock*> blocks = transfers_.in_flight();
   for (PagedBlock* block : blocks)
-    if (swap_.queue().is_done(block->transfer)) complete(*block);
+    if (transfers_.is_done(*block)) complete(*block);
 }
 
 void Pager::complete(PagedBlock& block) {
-  const int error = swap_.queue().result(block.transfer);
-  block.transfer = 0;
-  in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &block));
-  if (block.state == PagedBlock::State::kWriting)
-    complete_write(block, error);
-  else
-    complete_read(block, error);
+  transfers_.complete(block);
   if (!block.is_used) release(block);
   changed_.notify_all();
-}
-
-void Pager::complete_write(PagedBlock& block, int error) {
-  if (error == 0) statistics_.bytes_written += block.bytes;
-  if (error != 0 || block.is_cancelled || !block.is_used) {
-    if (error != 0 && block.is_used && !block.is_cancelled) {
-      ++failed_writes_;
-      write_error_ = error;
-    }
-    if (!block.is_cancelled) protect(block.address, block.bytes, Access::kReadWrite);
-    swap_.free(block.extent);
-    block.state = PagedBlock::State::kResident;
-    return;
-  }
-  discard(block.address, block.bytes);
-  block.state = PagedBlock::State::kOut;
-  ++statistics_.page_outs;
-  statistics_.out += block.bytes;
-  add_resident(-block.bytes);
-}
-
-void Pager::complete_read(PagedBlock& block, int error) {
-  const auto size = static_cast<std::size_t>(block.bytes);
-  if (error == 0 && options_.verifies && crc32c(block.temporary, size) != block.checksum)
-    error = EBADMSG;
-  if (error == 0 && block.is_used)
-    error = move_mapping(block.temporary, block.bytes, block.address);
-  if (error != 0 || !block.is_used) {
-    unmap(block.temporary, block.bytes);
-    block.temporary = nullptr;
-    block.state = PagedBlock::State::kOut;
-    block.read_error = error;
-    statistics_.out += block.bytes;
-    add_resident(-block.bytes);
-    return;
-  }
-  block.temporary = nullptr;
-  block.state = PagedBlock::State::kResident;
-  ++statistics_.page_ins;
-  statistics_.bytes_read += block.bytes;
-  swap_.free(block.extent);
 }
 
 // Returns when the block is resident, or no longer in use.
 void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial) {
   const auto is_gone = [&] { return block.serial != serial; };
   while (!is_gone() && block.state != PagedBlock::State::kResident) {
-    if (block.state == PagedBlock::State::kWriting) return cancel_write(block);
+    if (block.state == PagedBlock::State::kWriting) return transfers_.cancel_write(block);
     if (block.state == PagedBlock::State::kDropped) return;
     if (block.state == PagedBlock::State::kOut) {
       make_room(lock, block.bytes);
       if (is_gone() || block.state != PagedBlock::State::kOut) continue;
-      start_read(block);
+      transfers_.start_read(block);
       continue;
     }
     wait_for(lock, block);
     if (!is_gone() && block.read_error != 0)
       throw IoError("DDL-5-74",
                     fmt::format("Cannot read a block of {} back from the swap file in {}: {}.",
-                                os::rounded_bytes(block.bytes), swap_.directory(),
+                                os::rounded_bytes(block.bytes), transfers_.directory(),
                                 block.read_error == io::FileQueue::kEndOfFile
                                     ? "the file is too short"
                                     : std::strerror(block.read_error)));
@@ -373,10 +288,10 @@ void Pager::pin(std::span<const BlockRef> refs) {
     PagedBlock& block = *ref.block;
     if (block.pins++ == 0) statistics_.pinned += block.bytes;
     block.last_use = ++clock_;
-    cancel_write(block);
+    transfers_.cancel_write(block);
     if (block.state == PagedBlock::State::kOut) ++statistics_.unplanned_reads;
     if (block.state == PagedBlock::State::kReading) {
-      if (swap_.queue().is_done(block.transfer))
+      if (transfers_.is_done(block))
         complete(block);
       else
         ++statistics_.late_reads;
@@ -390,7 +305,8 @@ void Pager::pin(std::span<const BlockRef> refs) {
     for (const BlockRef& ref : refs)  // all reads are in flight before the first one is waited for
       if (is_current(ref) && ref.block->state == PagedBlock::State::kOut) {
         make_room(lock, ref.block->bytes);
-        if (is_current(ref) && ref.block->state == PagedBlock::State::kOut) start_read(*ref.block);
+        if (is_current(ref) && ref.block->state == PagedBlock::State::kOut)
+          transfers_.start_read(*ref.block);
       }
     for (const BlockRef& ref : refs)
       if (is_current(ref)) make_resident(lock, *ref.block, ref.serial);
@@ -420,7 +336,7 @@ void Pager::scope_end() {
 bool Pager::page_out(BlockRef ref) {
   const MutexLock lock(mutex_);
   if (!is_current(ref) || !ref.block->can_leave()) return false;
-  start_write(*ref.block);
+  transfers_.start_write(*ref.block);
   return true;
 }
 
@@ -434,7 +350,7 @@ bool Pager::drop(BlockRef ref) {
   block.state = PagedBlock::State::kDropped;
   statistics_.out += block.bytes;
   ++statistics_.drops;
-  add_resident(-block.bytes);
+  statistics_.add_resident(-block.bytes);
   changed_.notify_all();
   return true;
 }
@@ -479,14 +395,14 @@ bool Pager::prefetch(BlockRef ref) {
   if (!is_current(ref) || ref.block->state != PagedBlock::State::kOut) return true;
   while (statistics_.resident + ref.block->bytes > budget_)
     if (!drop_cached()) return false;
-  start_read(*ref.block);
+  transfers_.start_read(*ref.block);
   return true;
 }
 
 void Pager::finish_read(BlockRef ref) {
   MutexLock lock(mutex_);
   if (!is_current(ref) || ref.block->state != PagedBlock::State::kReading) return;
-  if (!swap_.queue().is_done(ref.block->transfer)) ++statistics_.late_reads;
+  if (!transfers_.is_done(*ref.block)) ++statistics_.late_reads;
   const Stopwatch watch;
   wait_for(lock, *ref.block);
   statistics_.read_wait += watch.seconds();

@@ -33,7 +33,7 @@
 #include "tutti/io/file_queue.h"
 #include "tutti/lms/pager/ranges.h"
 #include "tutti/lms/pager/statistics.h"
-#include "tutti/lms/pager/swap_file.h"
+#include "tutti/lms/pager/transfers.h"
 
 namespace tutti::lms {
 
@@ -158,7 +158,7 @@ class Pager {
   // Of the swap file.
   std::string directory() const {
     const MutexLock lock(mutex_);
-    return swap_.directory();
+    return transfers_.directory();
   }
 
  private:
@@ -172,20 +172,14 @@ class Pager {
   bool wait_for_transfer(MutexLock& lock) TUTTI_REQUIRES(mutex_);
   bool wait_for_pins(MutexLock& lock) TUTTI_REQUIRES(mutex_);
   [[noreturn]] void throw_shortage(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
-  void start_write(PagedBlock& block) TUTTI_REQUIRES(mutex_);
-  void cancel_write(PagedBlock& block) TUTTI_REQUIRES(mutex_);
-  void start_read(PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial)
       TUTTI_REQUIRES(mutex_);
   // Releases the lock while it waits. The analysis does not know that `lock` holds mutex_.
   void wait_for(MutexLock& lock, PagedBlock& block)
       TUTTI_REQUIRES(mutex_) TUTTI_NO_THREAD_SAFETY_ANALYSIS;
   void complete(PagedBlock& block) TUTTI_REQUIRES(mutex_);
-  void complete_write(PagedBlock& block, int error) TUTTI_REQUIRES(mutex_);
-  void complete_read(PagedBlock& block, int error) TUTTI_REQUIRES(mutex_);
   void release(PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void reap() TUTTI_REQUIRES(mutex_);
-  void add_resident(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
   bool is_forked() const;
 
   const PagerOptions options_;
@@ -197,7 +191,8 @@ class Pager {
 
   mutable Mutex mutex_;
   ConditionVariable changed_;
-  SwapFile swap_ TUTTI_GUARDED_BY(mutex_);
+  PagerStatistics statistics_ TUTTI_GUARDED_BY(mutex_);
+  Transfers transfers_ TUTTI_GUARDED_BY(mutex_);
   std::int64_t budget_ TUTTI_GUARDED_BY(mutex_);
   Ranges ranges_ TUTTI_GUARDED_BY(mutex_);
   std::map<const std::byte*, PagedBlock*> blocks_
@@ -205,13 +200,8 @@ class Pager {
   std::vector<std::unique_ptr<PagedBlock>> all_ TUTTI_GUARDED_BY(mutex_);
   std::vector<PagedBlock*> unused_ TUTTI_GUARDED_BY(mutex_);  // records without a range
   std::multimap<std::int64_t, PagedBlock*> cached_
-      TUTTI_GUARDED_BY(mutex_);                                  // freed, with memory; by size
-  std::vector<PagedBlock*> in_flight_ TUTTI_GUARDED_BY(mutex_);  // oldest first
+      TUTTI_GUARDED_BY(mutex_);  // freed, with memory; by size
   std::int64_t clock_ TUTTI_GUARDED_BY(mutex_) = 0;
-  std::int64_t next_transfer_ TUTTI_GUARDED_BY(mutex_) = 1;
-  std::int64_t failed_writes_ TUTTI_GUARDED_BY(mutex_) = 0;
-  int write_error_ TUTTI_GUARDED_BY(mutex_) = 0;
-  PagerStatistics statistics_ TUTTI_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::lms

@@ -1,6 +1,7 @@
 // Counters of a pager.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tutti::lms {
@@ -22,6 +23,11 @@ struct PagerStatistics {
   std::int64_t late_reads = 0;       // prefetched blocks that had not arrived at the pin
   std::int64_t faults = 0;           // blocks made accessible by the fault handler
   double write_wait = 0, read_wait = 0;  // time that threads were blocked
+
+  void add_resident(std::int64_t bytes) {
+    resident += bytes;
+    peak_resident = std::max(peak_resident, resident);
+  }
 };
 
 }  // namespace tutti::lms

@@ -1,0 +1,60 @@
+// Transfers of blocks between memory and the swap file. Internal to the pager, which guards them with its mutex.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tutti/lms/pager/paged_block.h"
+#include "tutti/lms/pager/statistics.h"
+#include "tutti/lms/pager/swap_file.h"
+
+namespace tutti::lms {
+
+// Changes the states of blocks and the counters. Never waits: the pager waits for `queue()` without its mutex, and then
+// calls complete().
+class Transfers {
+ public:
+  // `verifies`: compare the CRC-32C of blocks that are read back.
+  Transfers(SwapFile swap, PagerStatistics& statistics, bool verifies)
+      : swap_(std::move(swap)), statistics_(statistics), verifies_(verifies) {}
+
+  // resident -> writing. Throws IoError (DDL-5-72) if the disk is full.
+  void start_write(PagedBlock& block);
+  // writing -> resident, when the write is complete. No effect in other states.
+  void cancel_write(PagedBlock& block);
+  // out -> reading. The budget has space for the block.
+  void start_read(PagedBlock& block);
+  // The transfer of the block has ended: writing -> out or resident, reading -> resident or out.
+  void complete(PagedBlock& block);
+  // Frees the part of the file that holds the block, if any.
+  void forget(PagedBlock& block) { swap_.free(block.extent); }
+
+  bool is_done(const PagedBlock& block) { return swap_.queue().is_done(block.transfer); }
+  io::FileQueue& queue() { return swap_.queue(); }
+  const std::string& directory() const { return swap_.directory(); }
+  // Blocks in state writing or reading, oldest first.
+  const std::vector<PagedBlock*>& in_flight() const { return in_flight_; }
+  // Bytes that are free when the transfers in flight are complete.
+  std::int64_t leaving_bytes() const;
+  // The oldest transfer that frees memory, else the oldest; nullptr: none.
+  PagedBlock* next_to_leave() const;
+  // Writes that have failed so far, and errno of the last one.
+  std::int64_t failed_writes() const { return failed_writes_; }
+  int write_error() const { return write_error_; }
+
+ private:
+  void complete_write(PagedBlock& block, int error);
+  void complete_read(PagedBlock& block, int error);
+
+  SwapFile swap_;
+  PagerStatistics& statistics_;
+  const bool verifies_;
+  std::vector<PagedBlock*> in_flight_;
+  std::int64_t next_transfer_ = 1;
+  std::int64_t failed_writes_ = 0;
+  int write_error_ = 0;
+};
+
+}  // namespace tutti::lms
