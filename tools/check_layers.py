@@ -68,7 +68,7 @@ MAY_INCLUDE = {
     "learn/tree": ["learn/tree/*", "learn/data", "learn/base", "comm", "comm/transport", "core"],
     "learn/model": ["learn/*", "io", "os", "core"],
     "lms": ["plot", "core"],
-    "lms/pager": ["io", "os", "core"],
+    "lms/pager": ["lms", "io", "os", "core"],
     "lms/hooks": ["lms/pager", "lms", "io", "os", "core"],
     "torch_backend": ["lms/hooks", "comm", "comm/transport", "core"],
     "train/optim": ["core"],

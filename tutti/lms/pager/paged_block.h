@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tutti/lms/pager/encoded_block.h"
 #include "tutti/lms/pager/swap_file.h"
 
 namespace tutti::lms {
@@ -29,8 +30,12 @@ struct PagedBlock {
   }
   // Bytes that are free when the transfer in flight is complete.
   std::int64_t leaving_bytes() const {
-    if (state == State::kWriting) return is_cancelled ? 0 : bytes;
-    return state == State::kReading && !is_used ? bytes : 0;
+    const bool leaves = state == State::kWriting ? !is_cancelled : transfer != 0 && !is_used;
+    return staging_bytes + (leaves ? bytes : 0);
+  }
+  // Bytes that a read needs while it is in flight.
+  std::int64_t reading_bytes() const {
+    return bytes + (encoding.exists() ? encoding.stored_bytes() : 0);
   }
 
   std::byte* address = nullptr;
@@ -45,6 +50,9 @@ struct PagedBlock {
   std::int64_t last_use = 0, next_use = 0;
   std::int64_t transfer = 0;       // id of the transfer in flight; 0: none
   std::byte* temporary = nullptr;  // reading: where the content arrives
+  std::byte* staging = nullptr;    // encoded content of the transfer in flight
+  std::int64_t staging_bytes = 0;
+  EncodedBlock encoding;  // of the content in the swap file
   SwapFile::Extent extent;
   std::uint32_t checksum = 0;
 };

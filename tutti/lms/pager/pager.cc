@@ -28,6 +28,11 @@ std::int64_t alignment_of(std::int64_t bytes) {
   return bytes >= kHugePage ? kHugePage : Pager::kPageBytes;
 }
 
+std::string read_error_text(int error) {
+  if (error == io::FileQueue::kEndOfFile) return "the file is too short";
+  return error == EBADMSG ? "its content has changed" : std::strerror(error);
+}
+
 }  // namespace
 
 Pager::Pager(PagerOptions options)
@@ -243,6 +248,22 @@ void Pager::complete(PagedBlock& block) {
   changed_.notify_all();
 }
 
+void Pager::start_read(MutexLock& lock, PagedBlock& block) {
+  const std::uint64_t serial = block.serial;
+  const auto is_out = [&] {
+    return block.serial == serial && block.state == PagedBlock::State::kOut;
+  };
+  block.read_error = 0;
+  try {
+    make_room(lock, block.reading_bytes());
+    if (is_out()) transfers_.start_read(block);
+  } catch (const BudgetError&) {
+    if (!is_out() || !block.encoding.exists()) throw;
+    make_room(lock, block.bytes);
+    if (is_out()) transfers_.read_in_pieces(block);
+  }
+}
+
 // Returns when the block is resident, or no longer in use.
 void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial) {
   const auto is_gone = [&] { return block.serial != serial; };
@@ -250,19 +271,15 @@ void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t seri
     if (block.state == PagedBlock::State::kWriting) return transfers_.cancel_write(block);
     if (block.state == PagedBlock::State::kDropped) return;
     if (block.state == PagedBlock::State::kOut) {
-      make_room(lock, block.bytes);
-      if (is_gone() || block.state != PagedBlock::State::kOut) continue;
-      transfers_.start_read(block);
-      continue;
+      start_read(lock, block);
+      if (is_gone() || block.read_error == 0) continue;
     }
     wait_for(lock, block);
     if (!is_gone() && block.read_error != 0)
       throw IoError("DDL-5-74",
                     fmt::format("Cannot read a block of {} back from the swap file in {}: {}.",
                                 os::rounded_bytes(block.bytes), transfers_.directory(),
-                                block.read_error == io::FileQueue::kEndOfFile
-                                    ? "the file is too short"
-                                    : std::strerror(block.read_error)));
+                                read_error_text(block.read_error)));
   }
 }
 
@@ -303,11 +320,8 @@ void Pager::pin(std::span<const BlockRef> refs) {
   try {
     restore_dropped(lock, refs);
     for (const BlockRef& ref : refs)  // all reads are in flight before the first one is waited for
-      if (is_current(ref) && ref.block->state == PagedBlock::State::kOut) {
-        make_room(lock, ref.block->bytes);
-        if (is_current(ref) && ref.block->state == PagedBlock::State::kOut)
-          transfers_.start_read(*ref.block);
-      }
+      if (is_current(ref) && ref.block->state == PagedBlock::State::kOut)
+        start_read(lock, *ref.block);
     for (const BlockRef& ref : refs)
       if (is_current(ref)) make_resident(lock, *ref.block, ref.serial);
   } catch (...) {
@@ -333,10 +347,10 @@ void Pager::scope_end() {
   changed_.notify_all();
 }
 
-bool Pager::page_out(BlockRef ref) {
+bool Pager::page_out(BlockRef ref, const Encoding& encoding) {
   const MutexLock lock(mutex_);
   if (!is_current(ref) || !ref.block->can_leave()) return false;
-  transfers_.start_write(*ref.block);
+  transfers_.start_write(*ref.block, encoding, budget_ - statistics_.resident);
   return true;
 }
 
@@ -384,7 +398,8 @@ bool Pager::is_dropped(BlockRef ref) {
 
 void Pager::finish_page_out(BlockRef ref) {
   MutexLock lock(mutex_);
-  if (!is_current(ref) || ref.block->leaving_bytes() == 0) return;
+  if (!is_current(ref) || ref.block->state != PagedBlock::State::kWriting) return;
+  if (ref.block->is_cancelled) return;
   const Stopwatch watch;
   wait_for(lock, *ref.block);
   statistics_.write_wait += watch.seconds();
@@ -393,7 +408,7 @@ void Pager::finish_page_out(BlockRef ref) {
 bool Pager::prefetch(BlockRef ref) {
   const MutexLock lock(mutex_);
   if (!is_current(ref) || ref.block->state != PagedBlock::State::kOut) return true;
-  while (statistics_.resident + ref.block->bytes > budget_)
+  while (statistics_.resident + ref.block->reading_bytes() > budget_)
     if (!drop_cached()) return false;
   transfers_.start_read(*ref.block);
   return true;

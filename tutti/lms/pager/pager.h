@@ -100,8 +100,10 @@ class Pager {
   void pin(std::span<const BlockRef> refs);
   void unpin(std::span<const BlockRef> refs);
 
-  // Starts to page out a resident, unpinned block. Returns false if it cannot be paged out now.
-  bool page_out(BlockRef ref);
+  // Starts to page out a resident, unpinned block. Returns false if it cannot be paged out now. The content is stored in
+  // a lossless encoding if `encoding` names a codec, which applies, and there is memory for the result; `encoding.bytes`
+  // is the expected size.
+  bool page_out(BlockRef ref, const Encoding& encoding = {});
   // Waits until the memory of a block in state writing is free.
   void finish_page_out(BlockRef ref);
   // Starts to read a block that is out. Returns false if the budget has no space for it now; evicts nothing.
@@ -172,6 +174,8 @@ class Pager {
   bool wait_for_transfer(MutexLock& lock) TUTTI_REQUIRES(mutex_);
   bool wait_for_pins(MutexLock& lock) TUTTI_REQUIRES(mutex_);
   [[noreturn]] void throw_shortage(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  // Starts the read of a block that is out. Returns without a read if its state changes meanwhile.
+  void start_read(MutexLock& lock, PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial)
       TUTTI_REQUIRES(mutex_);
   // Releases the lock while it waits. The analysis does not know that `lock` holds mutex_.

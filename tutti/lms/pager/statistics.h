@@ -15,7 +15,8 @@ struct PagerStatistics {
   std::int64_t pinned = 0;  // now: bytes of pinned blocks
   std::int64_t blocks = 0;  // now: blocks in use
   std::int64_t page_outs = 0, page_ins = 0;
-  std::int64_t drops = 0;  // of blocks that are recomputed
+  std::int64_t drops = 0;    // of blocks that are recomputed
+  std::int64_t encoded = 0;  // page-outs in a lossless encoding
   std::int64_t bytes_written = 0, bytes_read = 0;
   std::int64_t evictions = 0;        // page-outs that an allocation or pin needed
   std::int64_t cancelled = 0;        // page-outs of blocks that were used before they were written

@@ -9,16 +9,58 @@
 
 namespace tutti::lms {
 
-void Transfers::start_write(PagedBlock& block) {
-  const SwapFile::Extent extent = swap_.allocate(block.bytes);
-  protect(block.address, block.bytes, Access::kRead);
+void Transfers::start_write(PagedBlock& block, const Encoding& encoding, std::int64_t room) {
+  const bool is_encoded = encode(block, encoding, room);
+  const std::int64_t bytes = is_encoded ? block.staging_bytes : block.bytes;
+  try {
+    block.extent = swap_.allocate(bytes);
+    protect(block.address, block.bytes, Access::kRead);
+  } catch (...) {
+    swap_.free(block.extent);
+    free_staging(block);
+    throw;
+  }
   if (verifies_) block.checksum = crc32c(block.address, static_cast<std::size_t>(block.bytes));
-  block.extent = extent;
   block.state = PagedBlock::State::kWriting;
   block.is_cancelled = false;
   block.transfer = next_transfer_++;
   in_flight_.push_back(&block);
-  queue().start_write(block.transfer, extent.offset, block.bytes, block.address);
+  queue().start_write(block.transfer, block.extent.offset, bytes,
+                      is_encoded ? block.staging : block.address);
+}
+
+// Encodes the block into its staging memory. Returns false if it should be written as it is.
+bool Transfers::encode(PagedBlock& block, const Encoding& encoding, std::int64_t room) {
+  block.encoding = {};
+  if (encoding.codec == Codec::kNone) return false;
+  // Contents differ from step to step, so the result may be larger than expected.
+  const std::int64_t padding = (block.bytes / kPieceBytes + 2) * io::kIoAlignment;
+  const std::int64_t capacity =
+      std::min({encoding.bytes * 9 / 8 + padding, block.bytes * 3 / 4, room}) / io::kIoAlignment *
+      io::kIoAlignment;
+  if (capacity <= 0) return false;
+  std::byte* const memory = map_temporary(capacity);
+  const bool is_encoded =
+      block.encoding.encode(encoding.codec, {block.address, static_cast<std::size_t>(block.bytes)},
+                            {memory, static_cast<std::size_t>(capacity)});
+  const std::int64_t used = is_encoded ? block.encoding.stored_bytes() : 0;
+  if (used < capacity) unmap(memory + used, capacity - used);
+  if (is_encoded) add_staging(block, memory, used);
+  return is_encoded;
+}
+
+void Transfers::add_staging(PagedBlock& block, std::byte* memory, std::int64_t bytes) {
+  block.staging = memory;
+  block.staging_bytes = bytes;
+  statistics_.add_resident(bytes);
+}
+
+void Transfers::free_staging(PagedBlock& block) {
+  if (!block.staging) return;
+  unmap(block.staging, block.staging_bytes);
+  statistics_.add_resident(-block.staging_bytes);
+  block.staging = nullptr;
+  block.staging_bytes = 0;
 }
 
 void Transfers::cancel_write(PagedBlock& block) {
@@ -29,14 +71,43 @@ void Transfers::cancel_write(PagedBlock& block) {
 }
 
 void Transfers::start_read(PagedBlock& block) {
+  begin_read(block);
+  if (block.encoding.exists()) {
+    const std::int64_t bytes = block.encoding.stored_bytes();
+    add_staging(block, map_temporary(bytes), bytes);
+  }
+  block.transfer = next_transfer_++;
+  in_flight_.push_back(&block);
+  queue().start_read(block.transfer, block.extent.offset, block.extent.bytes,
+                     block.staging ? block.staging : block.temporary);
+}
+
+void Transfers::begin_read(PagedBlock& block) {
   block.temporary = map_temporary(block.bytes);
   block.read_error = 0;
   statistics_.add_resident(block.bytes);
   statistics_.out -= block.bytes;
   block.state = PagedBlock::State::kReading;
-  block.transfer = next_transfer_++;
-  in_flight_.push_back(&block);
-  queue().start_read(block.transfer, block.extent.offset, block.bytes, block.temporary);
+}
+
+void Transfers::read_in_pieces(PagedBlock& block) {
+  begin_read(block);
+  std::byte* const buffer = map_temporary(kPieceBytes);
+  std::int64_t offset = block.extent.offset;
+  int error = 0;
+  for (std::size_t piece = 0; piece < block.encoding.pieces() && error == 0; ++piece) {
+    const std::int64_t bytes = block.encoding.stored_bytes(piece), id = next_transfer_++;
+    queue().start_read(id, offset, bytes, buffer);
+    queue().wait(id);
+    error = queue().result(id);
+    if (error == 0 &&
+        !block.encoding.decode_piece(piece, {buffer, static_cast<std::size_t>(bytes)},
+                                     {block.temporary, static_cast<std::size_t>(block.bytes)}))
+      error = EBADMSG;
+    offset += bytes;
+  }
+  unmap(buffer, kPieceBytes);
+  finish_read(block, error);
 }
 
 void Transfers::complete(PagedBlock& block) {
@@ -50,7 +121,8 @@ void Transfers::complete(PagedBlock& block) {
 }
 
 void Transfers::complete_write(PagedBlock& block, int error) {
-  if (error == 0) statistics_.bytes_written += block.bytes;
+  if (error == 0) statistics_.bytes_written += block.extent.bytes;
+  free_staging(block);
   if (error != 0 || block.is_cancelled || !block.is_used) {
     if (error != 0 && block.is_used && !block.is_cancelled) {
       ++failed_writes_;
@@ -64,13 +136,24 @@ void Transfers::complete_write(PagedBlock& block, int error) {
   discard(block.address, block.bytes);
   block.state = PagedBlock::State::kOut;
   ++statistics_.page_outs;
+  statistics_.encoded += block.encoding.exists();
   statistics_.out += block.bytes;
   statistics_.add_resident(-block.bytes);
 }
 
 void Transfers::complete_read(PagedBlock& block, int error) {
+  if (error == 0 && block.staging && block.is_used &&
+      !block.encoding.decode({block.staging, static_cast<std::size_t>(block.staging_bytes)},
+                             {block.temporary, static_cast<std::size_t>(block.bytes)}))
+    error = EBADMSG;
+  free_staging(block);
+  finish_read(block, error);
+}
+
+void Transfers::finish_read(PagedBlock& block, int error) {
   const auto size = static_cast<std::size_t>(block.bytes);
-  if (error == 0 && verifies_ && crc32c(block.temporary, size) != block.checksum) error = EBADMSG;
+  if (error == 0 && block.is_used && verifies_ && crc32c(block.temporary, size) != block.checksum)
+    error = EBADMSG;
   if (error == 0 && block.is_used)
     error = move_mapping(block.temporary, block.bytes, block.address);
   if (error != 0 || !block.is_used) {
@@ -85,7 +168,7 @@ void Transfers::complete_read(PagedBlock& block, int error) {
   block.temporary = nullptr;
   block.state = PagedBlock::State::kResident;
   ++statistics_.page_ins;
-  statistics_.bytes_read += block.bytes;
+  statistics_.bytes_read += block.extent.bytes;
   swap_.free(block.extent);
 }
 

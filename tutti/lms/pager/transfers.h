@@ -20,12 +20,15 @@ class Transfers {
   Transfers(SwapFile swap, PagerStatistics& statistics, bool verifies)
       : swap_(std::move(swap)), statistics_(statistics), verifies_(verifies) {}
 
-  // resident -> writing. Throws IoError (DDL-5-72) if the disk is full.
-  void start_write(PagedBlock& block);
+  // resident -> writing. The content is encoded first if that is worthwhile and takes at most `room` bytes of memory, which
+  // are occupied until the write is complete. Throws IoError (DDL-5-72) if the disk is full.
+  void start_write(PagedBlock& block, const Encoding& encoding = {}, std::int64_t room = 0);
   // writing -> resident, when the write is complete. No effect in other states.
   void cancel_write(PagedBlock& block);
-  // out -> reading. The budget has space for the block.
+  // out -> reading. The budget has space for PagedBlock::reading_bytes().
   void start_read(PagedBlock& block);
+  // out -> resident or out. Blocks; needs the memory of the decoded block only. The block is encoded.
+  void read_in_pieces(PagedBlock& block);
   // The transfer of the block has ended: writing -> out or resident, reading -> resident or out.
   void complete(PagedBlock& block);
   // Frees the part of the file that holds the block, if any.
@@ -47,6 +50,12 @@ class Transfers {
  private:
   void complete_write(PagedBlock& block, int error);
   void complete_read(PagedBlock& block, int error);
+  void begin_read(PagedBlock& block);
+  // The content has arrived in `temporary`, or not.
+  void finish_read(PagedBlock& block, int error);
+  void add_staging(PagedBlock& block, std::byte* memory, std::int64_t bytes);
+  void free_staging(PagedBlock& block);
+  bool encode(PagedBlock& block, const Encoding& encoding, std::int64_t room);
 
   SwapFile swap_;
   PagerStatistics& statistics_;
