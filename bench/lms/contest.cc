@@ -39,7 +39,8 @@ LmsOutcome run_lms_contest(const LmsSettings& settings) {
   const NetworkArguments network = sized.network(outcome.size, settings.options);
   Progress progress(3 + static_cast<int>(settings.fractions.size()));
   progress.step("disk");
-  outcome.disk = measure_disk(settings.directory, kDiskBytes);
+  lms::SwapFile disk(settings.directory, io::FileQueue::Engine::kAuto, {});
+  outcome.disk = lms::measure_disk(disk, kDiskBytes);
   progress.step("recorded step");
   const lms::Trace trace = record_step(network);
   const lms::Requirement minimum = lms::minimum_budget(trace, {});

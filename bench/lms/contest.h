@@ -7,6 +7,7 @@
 #include "bench/harness/row.h"
 #include "bench/harness/row_file.h"
 #include "bench/lms/worker.h"
+#include "tutti/lms/pager/measure_tier.h"
 
 namespace tutti::bench {
 
@@ -36,10 +37,10 @@ struct LmsOutcome {
   std::int64_t peak_without = 0, minimum = 0;  // bytes
   std::string minimum_operator;
   double seconds_without = 0;
-  DiskBandwidth disk;
+  lms::DiskBandwidth disk;
   // Write and read bandwidth with which all transfers at the smallest measured budget fit into the forward and the
   // backward pass.
-  DiskBandwidth break_even;
+  lms::DiskBandwidth break_even;
   std::vector<LmsResult> results;
   std::vector<std::string> failures;
 };

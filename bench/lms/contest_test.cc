@@ -53,12 +53,5 @@ TEST(LmsBenchTest, ReportsTextRowsAndPlot) {
   EXPECT_THAT(svg_of(settings, example()), HasSubstr("measured"));
 }
 
-TEST(LmsBenchTest, MeasuresTheDisk) {
-  const DiskBandwidth disk =
-      measure_disk(std::filesystem::temp_directory_path().string(), 16 << 20);
-  EXPECT_GT(disk.write, 0);
-  EXPECT_GT(disk.read, 0);
-}
-
 }  // namespace
 }  // namespace tutti::bench

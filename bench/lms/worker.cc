@@ -21,8 +21,7 @@
 namespace tutti::bench {
 namespace {
 
-constexpr double kTimeout = 3600;  // seconds
-constexpr std::int64_t kTransfer = 8 << 20;
+constexpr double kTimeout = 3600;   // seconds
 constexpr std::size_t kWarmUp = 3;  // steps until a plan is in use
 
 const std::vector<SizedCase>& sized_cases() {
@@ -108,41 +107,6 @@ StepRun run_steps(std::int64_t budget, int steps, const NetworkArguments& networ
   run.faults = line.value("faults", std::int64_t{0});
   run.waited = line.value("waited", 0.0);
   return run;
-}
-
-DiskBandwidth measure_disk(const std::string& directory, std::int64_t bytes) {
-  const auto count = std::max<std::int64_t>(1, bytes / kTransfer);
-  lms::SwapFile file(directory, io::FileQueue::Engine::kAuto, {});
-  lms::SwapFile::Extent extent = file.allocate(count * kTransfer);
-  const std::unique_ptr<std::byte, decltype(&std::free)> buffer(
-      static_cast<std::byte*>(std::aligned_alloc(io::kIoAlignment, kTransfer)), &std::free);
-  for (std::int64_t index = 0; index < kTransfer; ++index) {  // not compressible to nothing
-    buffer.get()[index] = static_cast<std::byte>(index * 2654435761 >> 7);
-  }
-  io::FileQueue& queue = file.queue();
-  const auto measure = [&](bool is_write) {
-    const Stopwatch watch;
-    for (std::int64_t index = 0; index < count; ++index) {
-      const std::int64_t offset = extent.offset + index * kTransfer;
-      if (is_write)
-        queue.start_write(index + 1, offset, kTransfer, buffer.get());
-      else
-        queue.start_read(index + 1, offset, kTransfer, buffer.get());
-    }
-    for (std::int64_t index = 0; index < count; ++index) {
-      queue.wait(index + 1);
-      if (const int error = queue.result(index + 1); error != 0) {
-        throw IoError("DDL-5-72",
-                      fmt::format("The disk of {} fails with error {}. Use another with swap_dir.",
-                                  file.directory(), error));
-      }
-    }
-    return static_cast<double>(count * kTransfer) / watch.seconds();
-  };
-  DiskBandwidth bandwidth;
-  bandwidth.write = measure(true);
-  bandwidth.read = measure(false);
-  return bandwidth;
 }
 
 }  // namespace tutti::bench

@@ -45,11 +45,4 @@ struct StepRun {
 // Budget 0: without large model support. Throws as record_step().
 StepRun run_steps(std::int64_t budget, int steps, const NetworkArguments& network);
 
-struct DiskBandwidth {
-  double write = 0, read = 0;  // bytes per second
-};
-
-// Writes and reads `bytes` bytes of an unnamed file in the directory that large model support would use.
-DiskBandwidth measure_disk(const std::string& directory, std::int64_t bytes);
-
 }  // namespace tutti::bench

@@ -27,6 +27,18 @@ constexpr double kUnplannedCost = 0.01;
 // Reads that were late start earlier by this multiple of the wait.
 constexpr double kLatenessFactor = 1.25;
 
+struct Attempt {
+  Plan plan;
+  bool is_feasible = false;
+  double cost = 0, headroom = 0;
+  std::int64_t bytes = 0;  // moved
+
+  bool is_better_than(const Attempt& other) const {
+    if (is_feasible != other.is_feasible) return is_feasible;
+    return cost != other.cost ? cost < other.cost : bytes < other.bytes;
+  }
+};
+
 class PlanSearch {
  public:
   PlanSearch(const Trace& trace, const PlannerOptions& options)
@@ -37,7 +49,7 @@ class PlanSearch {
         rules_(trace, lifetimes_),
         candidates_(candidates_of(trace, lifetimes_, options)) {}
 
-  Plan run() {
+  Attempt run() {
     const auto limit =
         static_cast<std::int64_t>(static_cast<double>(options_.budget) * options_.fraction);
     const std::int64_t minimum = minimum_budget(trace_, options_.movable).bytes;
@@ -57,16 +69,10 @@ class PlanSearch {
       refine(attempt);
     }
     if (options_.recomputes) recompute();
-    return best_->plan;
+    return *best_;
   }
 
  private:
-  struct Attempt {
-    Plan plan;
-    double cost = 0, headroom = 0;
-    std::int64_t bytes = 0;
-  };
-
   // Bisects the interval below the best headroom: less headroom moves fewer bytes.
   template <class Try>
   void refine(Try attempt) {
@@ -84,12 +90,10 @@ class PlanSearch {
   bool consider(Plan plan, double headroom) {
     const Simulation result = simulate(trace_, plan, options_.simulator());
     const int unplanned = result.unplanned_reads + result.unplanned_writes;
-    Attempt attempt = {std::move(plan),
+    Attempt attempt = {std::move(plan), result.is_feasible,
                        result.seconds + kUnplannedCost * trace_.duration * unplanned, headroom,
                        result.written + result.read};
-    if (!result.is_feasible && best_) return false;
-    const bool is_better = !best_ || attempt.cost < best_->cost ||
-                           (attempt.cost == best_->cost && attempt.bytes < best_->bytes);
+    const bool is_better = !best_ || attempt.is_better_than(*best_);
     if (is_better) best_ = std::move(attempt);
     return is_better;
   }
@@ -207,7 +211,16 @@ Plan make_plan(const Trace& trace, const PlannerOptions& options) {
     plan.budget = options.budget;
     return plan;
   }
-  return PlanSearch(trace, options).run();
+  Attempt best = PlanSearch(trace, options).run();
+  const bool has_codecs = std::any_of(trace.blocks.begin(), trace.blocks.end(),
+                                      [](const Block& block) { return block.stored_bytes > 0; });
+  if (options.compacts && has_codecs) {  // codecs take time and memory
+    PlannerOptions plain = options;
+    plain.compacts = false;
+    Attempt attempt = PlanSearch(trace, plain).run();
+    if (attempt.is_better_than(best)) best = std::move(attempt);
+  }
+  return best.plan;
 }
 
 void advance_reads(Plan& plan, const Trace& trace, const std::vector<Lateness>& observed) {

@@ -34,10 +34,12 @@ class Replay {
     int pinned_by = -1;                  // operator that needs it now
     std::size_t next_use = 0;            // cursor into Lifetime::uses
     const Decision* decision = nullptr;  // of the interval in which it is out
+    std::int64_t stored = 0;             // kOut, kReading: encoded bytes; 0: not encoded
   };
   struct Write {
     int block = 0;
     double done = 0;
+    std::int64_t staging = 0;  // encoded content in memory
   };
   // Decisions by the operator at whose boundary they act.
   struct Actions {
@@ -60,8 +62,11 @@ class Replay {
   double next_use_of(int block);
 
   void start_write(int block, const Decision* decision);
+  std::int64_t encode(int block, const Decision* decision);
   void start_read(int block, bool is_planned);
+  void finish_read(int block);
   void start_pending_reads();
+  void spend(double seconds);
   void release(int block);
   void add_resident(std::int64_t bytes);
   // Completes the writes that are done at the current time.
@@ -214,6 +219,8 @@ void Replay::apply(const std::vector<MemoryEvent>& events) {
       add_resident(bytes);
     } else {
       if (block.state != State::kOut) release(event.block);
+      if (block.state == State::kReading) add_resident(-block.stored);
+      block.stored = 0;
       block.state = State::kAbsent;
       start_pending_reads();
     }
@@ -226,6 +233,8 @@ void Replay::release_at_end_of_step() {
     BlockState& state = blocks_[block];
     if (trace_.blocks[block].is_persistent || state.state == State::kAbsent) continue;
     if (state.state != State::kOut) release(static_cast<int>(block));
+    if (state.state == State::kReading) add_resident(-state.stored);
+    state.stored = 0;
     state.state = State::kAbsent;
   }
 }
@@ -235,11 +244,12 @@ void Replay::use(int index) {
   if (block.state == State::kWriting) {  // used again before the write has completed
     block.state = State::kResident;
     block.decision = nullptr;
+    block.stored = 0;
   }
   if (block.state == State::kOut) start_read(index, block.decision != nullptr);
   if (block.state == State::kReading) {
     stall(StallKind::kRead, index, block.ready);
-    block.state = State::kResident;
+    finish_read(index);
   }
   block.pinned_by = op_;
 }
@@ -289,7 +299,7 @@ bool Replay::free_one_block() {
   const int reading = first_read_in_flight();
   if (reading < 0) return false;
   stall(StallKind::kWrite, -1, blocks_[at(reading)].ready);
-  blocks_[at(reading)].state = State::kResident;
+  finish_read(reading);
   return true;
 }
 
@@ -307,7 +317,8 @@ int Replay::farthest_block() {
   double farthest_use = -1;
   for (std::size_t index = 0; index < blocks_.size(); ++index) {
     BlockState& block = blocks_[index];
-    if (block.state == State::kReading && block.ready <= now()) block.state = State::kResident;
+    if (block.state == State::kReading && block.ready <= now())
+      finish_read(static_cast<int>(index));
     if (block.state != State::kResident || block.pinned_by == op_) continue;
     if (!options_.movable.contains(trace_.blocks[index])) continue;
     const double use = next_use_of(static_cast<int>(index));
@@ -339,44 +350,65 @@ double Replay::queue_transfer(double& idle_at, double seconds) {
 
 void Replay::start_write(int index, const Decision* decision) {
   BlockState& block = blocks_[at(index)];
-  if (block.state == State::kReading) block.state = State::kResident;
+  if (block.state == State::kReading) finish_read(index);
   if (block.state != State::kResident) return;
   block.decision = decision;
   const bool is_written =
       decision == nullptr || (decision->action == Action::kSwap && !decision->is_clean);
+  block.stored = 0;
   if (!is_written) {
     release(index);
     block.state = State::kOut;
     start_pending_reads();
     return;
   }
-  const Block& info = trace_.blocks[at(index)];
-  const std::int64_t bytes =
-      stored_size(info, decision == nullptr ? Codec::kNone : decision->codec);
-  const double cpu = static_cast<double>(bytes) * options_.tier.cpu_seconds_per_byte;
-  delay_ += cpu;
-  result_.transfer_cpu += cpu;
+  block.stored = encode(index, decision);
+  const std::int64_t bytes = block.stored > 0 ? block.stored : trace_.blocks[at(index)].bytes;
+  spend(static_cast<double>(bytes) * options_.tier.cpu_seconds_per_byte);
   result_.written += bytes;
   block.state = State::kWriting;
-  writes_.push_back({index, queue_transfer(write_idle_, options_.tier.write_seconds(bytes))});
+  writes_.push_back(
+      {index, queue_transfer(write_idle_, options_.tier.write_seconds(bytes)), block.stored});
   complete_writes();
+}
+
+// Returns the size of the encoded content, which is resident until it is written; 0: the block is written as it is.
+std::int64_t Replay::encode(int index, const Decision* decision) {
+  const Block& block = trace_.blocks[at(index)];
+  if (decision == nullptr || stored_size(block, decision->codec) == block.bytes) return 0;
+  if (resident_ + block.stored_bytes > options_.budget) return 0;
+  spend(static_cast<double>(block.bytes) / options_.tier.encode_bandwidth);
+  add_resident(block.stored_bytes);
+  return block.stored_bytes;
 }
 
 void Replay::start_read(int index, bool is_planned) {
   BlockState& block = blocks_[at(index)];
   const Block& info = trace_.blocks[at(index)];
-  make_room(info.bytes);
+  make_room(info.bytes + block.stored);
   if (!is_planned) ++result_.unplanned_reads;
-  const Codec codec = block.decision == nullptr ? Codec::kNone : block.decision->codec;
-  const std::int64_t bytes = stored_size(info, codec);
-  const double cpu = static_cast<double>(bytes) * options_.tier.cpu_seconds_per_byte;
-  delay_ += cpu;
-  result_.transfer_cpu += cpu;
+  const std::int64_t bytes = block.stored > 0 ? block.stored : info.bytes;
+  spend(static_cast<double>(bytes) * options_.tier.cpu_seconds_per_byte);
   result_.read += bytes;
-  add_resident(info.bytes);
+  add_resident(info.bytes + block.stored);
   block.state = State::kReading;
   block.decision = nullptr;
   block.ready = queue_transfer(read_idle_, options_.tier.read_seconds(bytes));
+}
+
+void Replay::finish_read(int index) {
+  BlockState& block = blocks_[at(index)];
+  block.state = State::kResident;
+  if (block.stored == 0) return;
+  add_resident(-block.stored);
+  block.stored = 0;
+  spend(static_cast<double>(trace_.blocks[at(index)].bytes) / options_.tier.decode_bandwidth);
+}
+
+// CPU time for transfers.
+void Replay::spend(double seconds) {
+  delay_ += seconds;
+  result_.transfer_cpu += seconds;
 }
 
 void Replay::start_pending_reads() {
@@ -385,7 +417,8 @@ void Replay::start_pending_reads() {
     const Decision& decision = *pending_reads_.front();
     const BlockState& block = blocks_[at(decision.block)];
     if (block.state == State::kOut) {
-      if (resident_ + trace_.blocks[at(decision.block)].bytes > options_.budget) return;
+      const std::int64_t bytes = trace_.blocks[at(decision.block)].bytes + block.stored;
+      if (resident_ + bytes > options_.budget) return;
       pending_reads_.pop_front();
       start_read(decision.block, true);
     } else {
@@ -410,6 +443,7 @@ void Replay::complete_writes() {
 
 void Replay::complete_first_write() {
   const int index = writes_.front().block;
+  add_resident(-writes_.front().staging);
   writes_.pop_front();
   BlockState& block = blocks_[at(index)];
   if (block.state != State::kWriting) return;  // freed or used again

@@ -21,6 +21,9 @@ struct Tier {
   double latency = 0;                                                // seconds per transfer
   bool is_duplex = true;            // reads and writes do not share the bandwidth
   double cpu_seconds_per_byte = 0;  // time that a transfer takes from the computation
+  // Bytes of decoded content per second. Codecs run on the thread that computes.
+  double encode_bandwidth = std::numeric_limits<double>::infinity();
+  double decode_bandwidth = std::numeric_limits<double>::infinity();
 
   double write_seconds(std::int64_t bytes) const {
     return latency + static_cast<double>(bytes) / write_bandwidth;
@@ -88,7 +91,7 @@ struct Simulation {
   double write_stall = 0;   // seconds
   double read_stall = 0;    // seconds
   double recompute = 0;     // seconds
-  double transfer_cpu = 0;  // seconds of CPU time for transfers
+  double transfer_cpu = 0;  // seconds of CPU time for transfers and codecs
   std::int64_t written = 0, read = 0;  // bytes
   int unplanned_writes = 0, unplanned_reads = 0;
   std::vector<Stall> stalls = {};     // in order

@@ -173,7 +173,33 @@ TEST(SimulatorTest, CodecReducesTheBytesMoved) {
   const Simulation result = simulate(trace, plan, {.tier = tier_of(1000)});
   EXPECT_EQ(result.written, 40);
   EXPECT_EQ(result.read, 40);
-  EXPECT_EQ(result.peak, 5 * kBytes);
+  EXPECT_EQ(result.peak, 5 * kBytes + 40);
+
+  Tier tier = tier_of(1000);
+  tier.encode_bandwidth = kBytes / 2.0;
+  tier.decode_bandwidth = kBytes / 3.0;
+  const Simulation slow = simulate(trace, plan, {.tier = tier});
+  EXPECT_NEAR(slow.transfer_cpu, 5, 1e-12);
+  EXPECT_NEAR(slow.seconds, result.seconds + 5, 1e-12);
+}
+
+TEST(SimulatorTest, EncodedContentNeedsMemoryUntilItIsWritten) {
+  Trace trace = chain_trace(4, kBytes, 1);
+  trace.blocks[1].codec = Codec::kBits;
+  trace.blocks[1].stored_bytes = 40;
+  Plan plan;
+  plan.decisions = {{.block = 1,
+                     .last_use = 1,
+                     .write_after = 1,
+                     .free_by = 4,
+                     .read_before = 6,
+                     .next_use = 7,
+                     .codec = Codec::kBits}};
+  for (std::int64_t budget = minimum_budget(trace, {}).bytes; budget < 7 * kBytes; budget += 20) {
+    const Simulation result = simulate(trace, plan, {.budget = budget, .tier = tier_of(1000)});
+    EXPECT_TRUE(result.is_feasible) << budget;
+    EXPECT_LE(result.peak, budget);
+  }
 }
 
 TEST(SimulatorTest, RecomputeTakesTheTimeOfTheProducer) {

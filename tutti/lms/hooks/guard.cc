@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 #include "tutti/core/bytes.h"
@@ -30,7 +32,6 @@ SessionOptions session_options(const GuardOptions& options) {
   session.planner.movable.with_persistent |= options.mode == Mode::kFull;
   session.planner.recomputes &= options.mode != Mode::kSwap;
   session.planner.prefers_recompute |= options.mode == Mode::kRecompute;
-  session.planner.compacts = false;  // not executed by this version
   session.minimum_bytes = options.minimum_bytes;
   session.plans = options.plans;
   session.handles_faults = options.handles_faults;
@@ -78,12 +79,13 @@ std::string Guard::report() const {
   const PagerStatistics& pager = now.pager;
   std::string text = fmt::format(
       "Large model support: {} steps, {} of them planned; budget {}, peak {}; {} written and {} "
-      "read "
-      "in {}; {:.2f} s waited; {} unplanned reads in the last step, {} faults.\n",
+      "read in {}; {} page-outs, {} of them encoded; {} recomputations; {:.2f} s waited; {} "
+      "unplanned reads in the last step, {} faults.\n",
       now.steps, now.planned_steps, os::rounded_bytes(now.budget),
       os::rounded_bytes(pager.peak_resident), os::rounded_bytes(pager.bytes_written),
-      os::rounded_bytes(pager.bytes_read), session_.pager().directory(),
-      pager.write_wait + pager.read_wait, now.last_unplanned_reads, pager.faults);
+      os::rounded_bytes(pager.bytes_read), session_.pager().directory(), pager.page_outs,
+      pager.encoded, pager.drops, pager.write_wait + pager.read_wait, now.last_unplanned_reads,
+      pager.faults);
   const Trace last = trace();
   if (!last.operators.empty())
     text += to_text(make_report(last, plan(), session_.planner_options()));
@@ -93,19 +95,31 @@ std::string Guard::report() const {
 std::string Guard::report_json() const {
   const SessionStatistics now = statistics();
   const PagerStatistics& pager = now.pager;
-  std::string text = fmt::format(
-      R"({{"budget": {}, "steps": {}, "planned_steps": {}, "resident": {}, "peak_resident": {}, )"
-      R"("page_outs": {}, "page_ins": {}, "bytes_written": {}, "bytes_read": {}, "evictions": {}, )"
-      R"("unplanned_reads": {}, "last_unplanned_reads": {}, "late_reads": {}, "faults": {}, )"
-      R"("write_wait": {}, "read_wait": {})",
-      now.budget, now.steps, now.planned_steps, pager.resident, pager.peak_resident,
-      pager.page_outs, pager.page_ins, pager.bytes_written, pager.bytes_read, pager.evictions,
-      pager.unplanned_reads, now.last_unplanned_reads, pager.late_reads, pager.faults,
-      pager.write_wait, pager.read_wait);
+  nlohmann::ordered_json json = {
+      {"budget", now.budget},
+      {"steps", now.steps},
+      {"planned_steps", now.planned_steps},
+      {"resident", pager.resident},
+      {"peak_resident", pager.peak_resident},
+      {"page_outs", pager.page_outs},
+      {"page_ins", pager.page_ins},
+      {"encoded", pager.encoded},
+      {"recomputed", pager.drops},
+      {"bytes_written", pager.bytes_written},
+      {"bytes_read", pager.bytes_read},
+      {"evictions", pager.evictions},
+      {"unplanned_reads", pager.unplanned_reads},
+      {"last_unplanned_reads", now.last_unplanned_reads},
+      {"late_reads", pager.late_reads},
+      {"faults", pager.faults},
+      {"write_wait", pager.write_wait},
+      {"read_wait", pager.read_wait},
+  };
   const Trace last = trace();
   if (!last.operators.empty())
-    text += ", \"step\": " + to_json(make_report(last, plan(), session_.planner_options()));
-  return text + "}";
+    json["step"] = nlohmann::ordered_json::parse(
+        to_json(make_report(last, plan(), session_.planner_options())));
+  return json.dump();
 }
 
 }  // namespace tutti::lms

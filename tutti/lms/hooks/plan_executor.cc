@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "tutti/core/clock.h"
+#include "tutti/lms/codec.h"
 #include "tutti/lms/lifetimes.h"
+#include "tutti/lms/pager/encoded_block.h"
 #include "tutti/lms/recompute.h"
 
 namespace tutti::lms {
@@ -16,9 +18,8 @@ constexpr double kShortestWait = 50e-6;  // seconds; below that a read counts as
 void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
   planned_ = planned;
   delayed_.clear();
-  lateness_.clear();
   triggers_.clear();
-  failed_recipes_.clear();
+  findings_ = {};
   calls_.clear();
   recipe_of_.clear();
   unverified_.clear();
@@ -36,12 +37,13 @@ void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
   };
   persistents_ = 0;
   for (const Block& block : trace.blocks) persistents_ += block.is_persistent;
+  add_chains();
   for (int i = 0; i < static_cast<int>(planned->plan.decisions.size()); ++i) {
     const Decision& decision = planned->plan.decisions[static_cast<std::size_t>(i)];
     triggers_of(decision.write_after).write.push_back(i);
     if (decision.action == Action::kRecompute) {
       triggers_of(decision.next_use).recompute.push_back(i);
-      if (planned->is_verified) continue;
+      if (is_dropped(i)) continue;
     }
     triggers_of(decision.free_by).free.push_back(i);
     if (!decision.is_needed) continue;
@@ -49,7 +51,6 @@ void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
     triggers_of(decision.next_use).need.push_back(i);
   }
   add_next_uses(moves_persistent);
-  add_chains();
   // Blocks of the last step that are allocated in this one have no reference yet.
   for (std::size_t i = static_cast<std::size_t>(persistents_); i < planned->step.refs.size(); ++i)
     planned->step.refs[i] = {};
@@ -128,27 +129,56 @@ std::shared_ptr<const OperatorCall> PlanExecutor::take_call(int recipe) {
   return --call.users > 0 ? call.call : std::exchange(call.call, nullptr);
 }
 
+// A verified call recomputes the block.
+bool PlanExecutor::is_dropped(int decision) const {
+  const auto recipe = recipe_of_.find(decision);
+  return recipe != recipe_of_.end() && planned_->verified.contains(recipe->second);
+}
+
 // The block of a decision leaves memory: it is dropped if it can be recomputed, else written.
 void PlanExecutor::leave(int decision) {
   const BlockRef ref = ref_of(decision);
-  const auto recipe = recipe_of_.find(decision);
-  if (recipe != recipe_of_.end()) {
+  if (const auto recipe = recipe_of_.find(decision); recipe != recipe_of_.end()) {
     auto call = take_call(recipe->second);
-    if (planned_->is_verified && call && recomputer_.drop(ref, std::move(call))) return;
-    if (!planned_->is_verified) unverified_[decision] = std::move(call);
+    if (!is_dropped(decision))
+      unverified_[decision] = std::move(call);
+    else if (call && recomputer_.drop(ref, std::move(call)))
+      return;
   }
-  pager_.page_out(ref);
+  pager_.page_out(ref, encoding_of(decision));
+}
+
+Encoding PlanExecutor::encoding_of(int decision) const {
+  const Decision& planned = planned_->plan.decisions[static_cast<std::size_t>(decision)];
+  const Block& block = planned_->step.trace.blocks[static_cast<std::size_t>(planned.block)];
+  return {planned.codec, stored_size(block, planned.codec)};
+}
+
+// Chooses an encoding by the middle of the block, for the plans of the next steps.
+void PlanExecutor::sample(int block) {
+  const BlockRef ref = planned_->step.refs[static_cast<std::size_t>(block)];
+  const std::int64_t bytes = pager_.bytes_of(ref);
+  if (bytes == 0) return;
+  const std::int64_t size = std::min(bytes, kPieceBytes);
+  const std::int64_t begin = (bytes - size) / 2 / Pager::kPageBytes * Pager::kPageBytes;
+  pager_.pin({&ref, 1});
+  Encoding encoding =
+      choose_codec({pager_.address_of(ref) + begin, static_cast<std::size_t>(size)});
+  pager_.unpin({&ref, 1});
+  const double ratio = static_cast<double>(encoding.bytes) / static_cast<double>(size);
+  encoding.bytes = static_cast<std::int64_t>(ratio * static_cast<double>(bytes));
+  findings_.encodings[block] = encoding;
 }
 
 void PlanExecutor::recompute(int decision) {
   const BlockRef ref = ref_of(decision);
-  if (planned_->is_verified) return recomputer_.restore(ref);
+  if (is_dropped(decision)) return recomputer_.restore(ref);
   const auto found = unverified_.find(decision);
   if (found == unverified_.end()) return;
   const std::shared_ptr<const OperatorCall> call = std::move(found->second);
   unverified_.erase(found);
-  if (!call || !recomputer_.reproduces(*call, ref))
-    failed_recipes_.push_back(recipe_of_.at(decision));
+  const bool is_verified = call && recomputer_.reproduces(*call, ref);
+  (is_verified ? findings_.verified : findings_.failed).push_back(recipe_of_.at(decision));
 }
 
 BlockRef PlanExecutor::ref_of(int decision) const {
@@ -182,7 +212,7 @@ void PlanExecutor::before_operator(int index) {
     pager_.finish_read(ref_of(i));
     if (watch.seconds() < kShortestWait) continue;
     const Decision& decision = planned_->plan.decisions[static_cast<std::size_t>(i)];
-    lateness_.push_back({decision.block, decision.next_use, watch.seconds()});
+    findings_.lateness.push_back({decision.block, decision.next_use, watch.seconds()});
   }
   for (const int i : triggers.recompute) recompute(i);
 }
@@ -194,8 +224,10 @@ void PlanExecutor::after_operator(int index, std::uint64_t hash) {
     return;
   }
   const Triggers& triggers = triggers_[static_cast<std::size_t>(index)];
-  for (const auto& [block, time] : triggers.next_uses)
+  for (const auto& [block, time] : triggers.next_uses) {
     pager_.set_next_use(planned_->step.refs[static_cast<std::size_t>(block)], time);
+    if (compacts_ && !planned_->is_sampled && time > index + 1) sample(block);
+  }
   for (const int i : triggers.write) leave(i);
 }
 

@@ -6,8 +6,9 @@
 // operators and allocations are those of its trace. After a difference everything else in the step is passive.
 //
 // Recomputation. While the step runs, the executor collects the calls of operators that chains of the plan repeat. A block
-// with a call is dropped instead of written, and restored before operator `next_use`. In the first step of a plan, such
-// blocks are swapped, and the calls are compared with the contents: only calls that reproduce them bit by bit are used.
+// with a call is dropped instead of written, and restored before operator `next_use`. Until a recipe is verified, its
+// block is swapped, and the result of the call is compared with the content: only calls that reproduce it bit by bit are
+// used. Encodings are chosen by samples of the contents in the first step of a plan.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +35,15 @@ using ProducerOf = std::function<std::shared_ptr<const OperatorCall>(std::size_t
 struct PlannedStep {
   RecordedStep step;
   Plan plan;
-  bool is_verified = false;  // the calls of the plan have reproduced their contents
-  int verifications = 0;     // that failed
+  std::set<int> verified = {};  // recipes whose calls have reproduced the content
+  bool is_sampled = false;      // the blocks of the trace have encodings
+};
+
+// What a step has shown about its plan.
+struct Findings {
+  std::vector<int> verified, failed;  // recipes
+  std::map<int, Encoding> encodings;  // by block
+  std::vector<Lateness> lateness;     // of planned reads
 };
 
 // The call of an operator, with the calls that produce those of its arguments that no longer exist.
@@ -44,7 +52,9 @@ using MakeCall = std::function<std::shared_ptr<const OperatorCall>(const Produce
 // Not thread-safe, except for the pager.
 class PlanExecutor {
  public:
-  PlanExecutor(Pager& pager, Recomputer& recomputer) : pager_(pager), recomputer_(recomputer) {}
+  // `compacts`: choose lossless encodings for blocks that are swapped.
+  PlanExecutor(Pager& pager, Recomputer& recomputer, bool compacts)
+      : pager_(pager), recomputer_(recomputer), compacts_(compacts) {}
 
   // Starts a step. nullptr: passive. `planned` must stay valid until the next begin_step.
   void begin_step(PlannedStep* planned, bool moves_persistent);
@@ -59,10 +69,8 @@ class PlanExecutor {
   // The running operator has stored a content that it can compute again. `recipe`: index in the step.
   void add_call(int recipe, const MakeCall& make_call);
 
-  // Recipes whose calls did not reproduce their contents in this step.
-  const std::vector<int>& failed_recipes() const { return failed_recipes_; }
-  // Waits for planned reads in this step.
-  const std::vector<Lateness>& lateness() const { return lateness_; }
+  // In this step.
+  const Findings& findings() const { return findings_; }
 
  private:
   struct Triggers {  // by operator; positions in the decisions of the plan
@@ -79,21 +87,24 @@ class PlanExecutor {
 
   BlockRef ref_of(int decision) const;
   void add_chains();
+  bool is_dropped(int decision) const;
   void leave(int decision);
+  Encoding encoding_of(int decision) const;
+  void sample(int block);
   void recompute(int decision);
   std::shared_ptr<const OperatorCall> take_call(int recipe);
   void add_next_uses(bool moves_persistent);
 
   Pager& pager_;
   Recomputer& recomputer_;
+  const bool compacts_;
   PlannedStep* planned_ = nullptr;
   std::map<int, Call> calls_;                                      // by recipe
   std::map<int, int> recipe_of_;                                   // by decision
   std::map<int, std::shared_ptr<const OperatorCall>> unverified_;  // by decision
-  std::vector<int> failed_recipes_;
+  Findings findings_;
   std::vector<Triggers> triggers_;
   std::vector<int> delayed_;  // decisions whose read had no space
-  std::vector<Lateness> lateness_;
   int persistents_ = 0;
 };
 

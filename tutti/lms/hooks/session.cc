@@ -12,6 +12,7 @@
 #include "tutti/core/log.h"
 #include "tutti/lms/hooks/operator_call.h"
 #include "tutti/lms/pager/fault_handler.h"
+#include "tutti/lms/pager/measure_tier.h"
 #include "tutti/lms/planner.h"
 #include "tutti/os/memory.h"
 
@@ -21,34 +22,22 @@ namespace {
 // Plans for new traces up to this number; afterwards only for traces that were seen before.
 constexpr int kEagerPlans = 16;
 constexpr std::size_t kMostTraces = 64;
-constexpr int kMostVerifications = 3;  // of one plan; afterwards it does not recompute
-constexpr std::int64_t kCalibrationBlock = 4 << 20;
-constexpr int kCalibrationBlocks = 8;
 
-// Bandwidth of the swap file, measured by moving a few blocks.
-Tier measure_tier(Pager& pager) {
-  const std::int64_t blocks =
-      std::min<std::int64_t>(kCalibrationBlocks, pager.budget() / kCalibrationBlock / 2);
-  if (blocks == 0) return {};
-  std::vector<std::byte*> memory;
-  std::vector<BlockRef> refs;
-  for (std::int64_t i = 0; i < blocks; ++i) {
-    memory.push_back(pager.allocate(kCalibrationBlock));
-    for (std::int64_t at = 0; at < kCalibrationBlock; at += 64)
-      memory.back()[at] = static_cast<std::byte>(at);
-    refs.push_back(pager.find(memory.back()));
+// Returns true if they change the trace by which the step is planned.
+bool add_findings(PlannedStep& planned, const Findings& findings) {
+  Trace& trace = planned.step.trace;
+  planned.verified.insert(findings.verified.begin(), findings.verified.end());
+  for (const int recipe : findings.failed)
+    trace.recipes[static_cast<std::size_t>(recipe)].is_final = false;
+  bool is_changed = !findings.failed.empty();
+  planned.is_sampled = true;
+  for (const auto& [index, encoding] : findings.encodings) {
+    Block& block = trace.blocks[static_cast<std::size_t>(index)];
+    block.codec = encoding.codec;
+    block.stored_bytes = encoding.bytes;
+    is_changed |= encoding.codec != Codec::kNone;
   }
-  Tier tier;
-  const auto bytes = static_cast<double>(blocks * kCalibrationBlock);
-  const Stopwatch writes;
-  for (const BlockRef& ref : refs) pager.page_out(ref);
-  for (const BlockRef& ref : refs) pager.finish_page_out(ref);
-  tier.write_bandwidth = bytes / writes.seconds();
-  const Stopwatch reads;
-  pager.pin(refs);
-  tier.read_bandwidth = bytes / reads.seconds();
-  for (std::byte* each : memory) pager.free(each);
-  return tier;
+  return is_changed;
 }
 
 bool is_backward(std::string_view name) {
@@ -81,9 +70,11 @@ Session::ThreadScopes& Session::scopes() const {
 }
 
 Session::Session(const SessionOptions& options)
-    : options_(options), process_(::getpid()), pager_(options.pager) {
+    : options_(options),
+      process_(::getpid()),
+      pager_(options.pager),
+      executor_(pager_, recomputer_, options.planner.compacts) {
   options_.planner.budget = options.pager.budget;
-  if (options_.plans) options_.planner.tier = measure_tier(pager_);
   if (options_.handles_faults) serve_faults(pager_);
 }
 
@@ -276,6 +267,7 @@ void Session::end_step() {
     next = plan_of(next_hash(hash));
     const PlannedStep* const last = plan_of(hash);
     last_plan_ = last ? last->plan : Plan{hash, options_.planner.budget, {}};
+    if (last) last_trace_.blocks = last->step.trace.blocks;  // with encodings
   }
   // Without the lock: calls of the last step are destroyed, which may free blocks.
   executor_.begin_step(next, options_.planner.movable.with_persistent);
@@ -296,10 +288,7 @@ void Session::count_step(const PagerStatistics& now, bool was_planned) {
 void Session::update_plans(RecordedStep step, bool was_planned) {
   const std::uint64_t hash = step.trace.hash();
   if (PlannedStep* const planned = plan_of(hash)) {
-    if (was_planned) {
-      check_recipes(*planned);
-      correct_plan(*planned);
-    }
+    if (was_planned) correct_plan(*planned);
     planned->step.refs = std::move(step.refs);
   } else if (seen_.size() < kMostTraces && (++seen_[hash] > 1 || statistics_.plans < kEagerPlans)) {
     make_plan_for(std::move(step));
@@ -317,40 +306,41 @@ PlannedStep* Session::plan_of(std::uint64_t hash) const {
   return found != plans_.end() ? found->second.get() : nullptr;
 }
 
-// Starts late reads earlier, unless they would then evict other blocks.
+// Plans the step again without recipes that do not reproduce their content, and with the encodings that were found. Else
+// starts late reads earlier, unless they would then evict other blocks.
 void Session::correct_plan(PlannedStep& planned) {
-  if (executor_.lateness().empty()) return;
+  const Findings& findings = executor_.findings();
+  if (add_findings(planned, findings)) {
+    planned.plan = make_plan(planned.step.trace, options_.planner);
+    return;
+  }
+  if (findings.lateness.empty()) return;
   const auto unplanned = [&](const Plan& plan) {
     const Simulation result = simulate(planned.step.trace, plan, options_.planner.simulator());
     return result.unplanned_reads + result.unplanned_writes;
   };
   Plan earlier = planned.plan;
-  advance_reads(earlier, planned.step.trace, executor_.lateness());
+  advance_reads(earlier, planned.step.trace, findings.lateness);
   if (unplanned(earlier) <= unplanned(planned.plan)) planned.plan = std::move(earlier);
 }
 
-// After the step in which the calls were compared with the contents: without differences, later steps drop the blocks.
-// Otherwise the step is planned again without the recipes that differ.
-void Session::check_recipes(PlannedStep& planned) {
-  if (planned.is_verified) return;
-  planned.is_verified = true;
-  const std::vector<int>& failed = executor_.failed_recipes();
-  if (failed.empty()) return;
-  Trace& trace = planned.step.trace;
-  const bool gives_up = ++planned.verifications >= kMostVerifications;
-  for (std::size_t recipe = 0; recipe < trace.recipes.size(); ++recipe) {
-    const bool differs =
-        std::find(failed.begin(), failed.end(), static_cast<int>(recipe)) != failed.end();
-    if (gives_up || differs) trace.recipes[recipe].is_final = false;
+// Measures the disk before the first plan that needs it.
+void Session::measure_disk(const Trace& trace) {
+  if (is_measured_ || peak_bytes(trace) <= options_.planner.budget) return;
+  is_measured_ = true;
+  try {
+    SwapFile file(options_.pager.directory, options_.pager.engine, options_.pager.faults);
+    options_.planner.tier = measure_tier(file);
+  } catch (const Error& error) {  // a disk that stays broken is reported by page-outs
+    log::warning("{}", error.what());
   }
-  planned.plan = make_plan(trace, options_.planner);
-  planned.is_verified = false;
 }
 
 void Session::make_plan_for(RecordedStep step) {
   auto planned = std::make_unique<PlannedStep>();
   try {
     validate(step.trace);
+    measure_disk(step.trace);
     planned->plan = make_plan(step.trace, options_.planner);
   } catch (const Error& error) {
     log::debug("No plan for this step, which stays passive: {}", error.what());

@@ -91,7 +91,7 @@ class Session final : public MemorySource {
   std::uint64_t next_hash(std::uint64_t hash) const TUTTI_REQUIRES(mutex_);
   PlannedStep* plan_of(std::uint64_t hash) const TUTTI_REQUIRES(mutex_);
   void correct_plan(PlannedStep& planned) TUTTI_REQUIRES(mutex_);
-  void check_recipes(PlannedStep& planned) TUTTI_REQUIRES(mutex_);
+  void measure_disk(const Trace& trace) TUTTI_REQUIRES(mutex_);
   void make_plan_for(RecordedStep step) TUTTI_REQUIRES(mutex_);
   double time() const;
   MemoryError with_operator(const BudgetError& error) const;
@@ -101,9 +101,10 @@ class Session final : public MemorySource {
   const std::thread::id thread_ = std::this_thread::get_id();  // records
   Pager pager_;
   Recomputer recomputer_{pager_};
-  PlanExecutor executor_{pager_, recomputer_};  // used by thread_ only
+  PlanExecutor executor_;  // used by thread_ only
   std::atomic<bool> is_running_ = false;
   bool was_backward_ = false;    // thread_ only: the last outermost operator
+  bool is_measured_ = false;     // thread_ only: the disk
   double step_start_ = 0;        // thread_ only
   PagerStatistics step_before_;  // thread_ only
 

@@ -53,6 +53,9 @@ std::vector<Candidate> candidates_of(const Trace& trace, const std::vector<Lifet
         if (chain) candidate.recompute_seconds = chain->seconds;
       }
       double cost = transfers;
+      if (stored < block.bytes)
+        cost += static_cast<double>(block.bytes) *
+                (1 / options.tier.encode_bandwidth + 1 / options.tier.decode_bandwidth);
       if (candidate.recompute_seconds >= 0) {
         cost = options.prefers_recompute ? 0 : std::min(cost, candidate.recompute_seconds);
         candidate.can_overlap |= options.prefers_recompute;

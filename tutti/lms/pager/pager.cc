@@ -350,7 +350,9 @@ void Pager::scope_end() {
 bool Pager::page_out(BlockRef ref, const Encoding& encoding) {
   const MutexLock lock(mutex_);
   if (!is_current(ref) || !ref.block->can_leave()) return false;
-  transfers_.start_write(*ref.block, encoding, budget_ - statistics_.resident);
+  const auto room = [&]() TUTTI_REQUIRES(mutex_) { return budget_ - statistics_.resident; };
+  while (encoding.codec != Codec::kNone && room() < ref.block->bytes && drop_cached()) continue;
+  transfers_.start_write(*ref.block, encoding, room());
   return true;
 }
 
