@@ -14,6 +14,7 @@
 #include "tutti/core/error.h"
 #include "tutti/lms/extrapolate.h"
 #include "tutti/lms/options.h"
+#include "tutti/lms/pager/measure_tier.h"
 #include "tutti/lms/planner.h"
 #include "tutti/lms/report.h"
 #include "tutti/os/output_file.h"
@@ -123,7 +124,8 @@ lms::Tier tier_of(const SimulateRequest& request, const Options& values) {
   lms::Tier tier;
   tier.latency = request.latency * 1e-6;
   if (request.write_bandwidth.empty() || request.read_bandwidth.empty()) {
-    const bench::DiskBandwidth disk = bench::measure_disk(values.text("swap_dir"), kDiskBytes);
+    lms::SwapFile file(values.text("swap_dir"), io::FileQueue::Engine::kAuto, {});
+    const lms::DiskBandwidth disk = lms::measure_disk(file, kDiskBytes);
     fmt::print("disk                   writes {:.2f} GB/s, reads {:.2f} GB/s\n", disk.write / 1e9,
                disk.read / 1e9);
     tier.write_bandwidth = disk.write;

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -147,3 +148,31 @@ print("same")
 def test_workers_of_data_loaders():
     done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=120, env=os.environ)
     assert done.stdout == "same\n", done.stderr
+
+
+class KerasLikeModule(types.ModuleType):
+    """The part of Keras 3 that the callback uses. Keras needs a newer torch than Debian 12 has."""
+
+    def __init__(self, backend):
+        super().__init__("keras")
+        self.backend = types.SimpleNamespace(backend=lambda: backend)
+        self.callbacks = types.SimpleNamespace(LambdaCallback=lambda **calls: types.SimpleNamespace(**calls))
+
+
+def test_keras_callback_enables_it_while_a_model_is_trained(expected, monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras", KerasLikeModule("torch"))
+    callback = tutti_lms.keras_callback(BUDGET)
+    for _ in range(2):
+        callback.on_train_begin(logs=None)
+        callback.on_train_begin()  # the last training has failed
+        assert tutti_lms.get_enabled_lms()
+        assert train() == expected
+        assert callback.lms.report(as_dict=True)["peak_resident"] <= BUDGET
+        callback.on_train_end()
+        assert not tutti_lms.get_enabled_lms()
+
+
+def test_keras_callback_names_the_backend_that_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras", KerasLikeModule("tensorflow"))
+    with pytest.raises(ValueError, match="torch backend, but the backend is tensorflow.*KERAS_BACKEND=torch"):
+        tutti_lms.keras_callback(BUDGET)

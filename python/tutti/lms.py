@@ -28,6 +28,7 @@ __all__ = [
     "get_enabled_lms",
     "get_limit_lms",
     "get_size_lms",
+    "keras_callback",
     "set_enabled_lms",
     "set_limit_lms",
     "set_size_lms",
@@ -102,6 +103,47 @@ class LMS:
     def trace(self):
         """Returns the last complete step as a dictionary, the input of `tutti lms simulate`."""
         return json.loads(_torch.lms_trace_json())
+
+
+def keras_callback(budget="auto", **options):
+    """Returns a Keras callback that enables large model support while a model is trained.
+
+    Keras must use its torch backend. The attribute `lms` of the callback is the :class:`LMS` object.
+
+    Parameters
+    ----------
+    budget, **options
+        As of :class:`LMS`.
+
+    Examples
+    --------
+    model.fit(x, y, callbacks=[tutti.lms.keras_callback("2GiB")])
+    """
+    import keras
+
+    backend = keras.backend.backend()
+    if backend != "torch":
+        raise ValueError(
+            f"Large model support needs Keras on the torch backend, but the backend is {backend}. Set "
+            "KERAS_BACKEND=torch before Keras is imported."
+        )
+    lms = LMS(budget, **options)
+    is_started = False
+
+    def start(logs=None):
+        nonlocal is_started
+        if not is_started:  # also after a training that failed
+            lms.start()
+        is_started = True
+
+    def stop(logs=None):
+        nonlocal is_started
+        is_started = False
+        lms.stop()
+
+    callback = keras.callbacks.LambdaCallback(on_train_begin=start, on_train_end=stop)
+    callback.lms = lms
+    return callback
 
 
 _legacy = {"limit": 0, "size": 256 << 10}  # bytes
