@@ -23,6 +23,12 @@ namespace {
 constexpr int kEagerPlans = 16;
 constexpr std::size_t kMostTraces = 64;
 
+// Steps with the same hash have the same operators and allocations, but perhaps not the same persistent blocks: some may
+// be freed after the last operator.
+bool numbers_alike(const Trace& left, const Trace& right) {
+  return left.blocks.size() == right.blocks.size();
+}
+
 // Returns true if they change the trace by which the step is planned.
 bool add_findings(PlannedStep& planned, const Findings& findings) {
   Trace& trace = planned.step.trace;
@@ -267,7 +273,8 @@ void Session::end_step() {
     next = plan_of(next_hash(hash));
     const PlannedStep* const last = plan_of(hash);
     last_plan_ = last ? last->plan : Plan{hash, options_.planner.budget, {}};
-    if (last) last_trace_.blocks = last->step.trace.blocks;  // with encodings
+    if (last && numbers_alike(last->step.trace, last_trace_))
+      last_trace_.blocks = last->step.trace.blocks;  // with encodings
   }
   // Without the lock: calls of the last step are destroyed, which may free blocks.
   executor_.begin_step(next, options_.planner.movable.with_persistent);
@@ -287,7 +294,8 @@ void Session::count_step(const PagerStatistics& now, bool was_planned) {
 // Corrects the plan of the step, or makes one.
 void Session::update_plans(RecordedStep step, bool was_planned) {
   const std::uint64_t hash = step.trace.hash();
-  if (PlannedStep* const planned = plan_of(hash)) {
+  PlannedStep* const planned = plan_of(hash);
+  if (planned && numbers_alike(planned->step.trace, step.trace)) {
     if (was_planned) correct_plan(*planned);
     planned->step.refs = std::move(step.refs);
   } else if (seen_.size() < kMostTraces && (++seen_[hash] > 1 || statistics_.plans < kEagerPlans)) {
