@@ -12,7 +12,7 @@ import ranks
 import tutti.torch
 from tutti.lms import LMS
 
-BUDGET = 12 << 20  # bytes; each rank needs about 30 MiB
+BUDGET = 8 << 20  # bytes; each rank needs about 11 MiB
 
 
 def trained(budget, uses_shared_memory):

@@ -410,7 +410,7 @@ TEST(Guard, RecordsAValidTraceAndNoUnplannedReads) {
   EXPECT_GT(guard.plan().decisions.size(), 0U);
   EXPECT_EQ(unplanned, 0);
   EXPECT_NE(guard.report().find(" steps, "), std::string::npos) << guard.report();
-  EXPECT_NE(guard.report_json().find("\"step\": {"), std::string::npos) << guard.report_json();
+  EXPECT_NE(guard.report_json().find("\"step\":{"), std::string::npos) << guard.report_json();
 }
 
 }  // namespace
