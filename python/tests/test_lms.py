@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -148,6 +149,36 @@ print("same")
 def test_workers_of_data_loaders():
     done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=120, env=os.environ)
     assert done.stdout == "same\n", done.stderr
+
+
+@pytest.fixture
+def cgroup():
+    """A cgroup with a memory controller."""
+    lines = [line.split(":") for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    path = next((path for _, controllers, path in lines if "memory" in controllers.split(",")), None)
+    root = Path("/sys/fs/cgroup/memory" if path else "/sys/fs/cgroup")
+    path = path or next((path for number, _, path in lines if number == "0"), "/")
+    created = root / path.lstrip("/") / f"tutti-lms-{os.getpid()}"
+    try:
+        created.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be created here: {error}")
+    if not any((created / name).exists() for name in ("memory.max", "memory.limit_in_bytes")):
+        created.rmdir()
+        pytest.skip("cgroups have no memory controller here")
+    yield created
+    created.rmdir()
+
+
+@pytest.mark.parametrize("budget", [96 * MIB, 0])
+def test_budget_holds_within_a_cgroup_limit(cgroup, budget):
+    program = Path(__file__).with_name("lms_within_cgroup.py")
+    run = subprocess.run([sys.executable, program, cgroup, str(budget), "112"], capture_output=True, text=True)
+    if budget:
+        assert run.stdout.endswith("done\n"), run.stdout + run.stderr
+        assert int(run.stdout.split()[1]) <= budget
+    else:
+        assert run.returncode == -9, "without large model support, the network needs more than the limit"
 
 
 class KerasLikeModule(types.ModuleType):
