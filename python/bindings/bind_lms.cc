@@ -51,6 +51,7 @@ void bind_lms(py::module_& module) {
   module.def("lms_set_budget", [](std::int64_t bytes) { enabled().set_budget(bytes); }, Released());
   module.def("lms_report", [] { return enabled().report(); }, Released());
   module.def("lms_report_json", [] { return enabled().report_json(); }, Released());
+  module.def("lms_report_svg", [] { return enabled().report_svg(); }, Released());
   module.def("lms_trace_json", [] { return to_json(enabled().trace()); }, Released());
 }
 

@@ -151,6 +151,16 @@ def test_workers_of_data_loaders():
     assert done.stdout == "same\n", done.stderr
 
 
+def test_plots_memory_over_time(tmp_path):
+    with LMS(budget=BUDGET, autotune_plot=tmp_path / "end.svg") as lms:
+        with pytest.raises(RuntimeError, match="DDL-5-77"):
+            lms.plot(tmp_path / "early.svg")
+        train(prepare=lms.wrap)
+        lms.plot(tmp_path / "now.svg")
+    for name in ("now.svg", "end.svg"):
+        assert (tmp_path / name).read_text().startswith("<svg")
+
+
 @pytest.fixture
 def cgroup():
     """A cgroup with a memory controller."""

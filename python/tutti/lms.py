@@ -18,6 +18,7 @@ recorded step.
 
 import json
 import os
+from pathlib import Path
 
 import torch
 
@@ -56,7 +57,8 @@ class LMS:
     ranks : int, default=1
         Number of processes on this host that share the budget.
     **options
-        `lms`, `lms_frac`, `swapout_threshold`, `swapin_ahead`, `swapin_groupby`, `sync_mode`, `autotune`.
+        `lms`, `lms_frac`, `swapout_threshold`, `swapin_ahead`, `swapin_groupby`, `sync_mode`, `autotune`,
+        `autotune_plot` (SVG file that is written at the end), `compaction`.
     """
 
     def __init__(self, budget="auto", mode="auto", swap_dir="", ranks=1, **options):
@@ -99,6 +101,10 @@ class LMS:
     def report(self, as_dict=False):
         """Returns what moved and waited, with a prediction and advice for the last step, as text or as a dictionary."""
         return json.loads(_torch.lms_report_json()) if as_dict else _torch.lms_report()
+
+    def plot(self, path):
+        """Writes an SVG file with the memory over time of the last step, with and without large model support."""
+        Path(path).write_text(_torch.lms_report_svg(), encoding="utf-8")
 
     def trace(self):
         """Returns the last complete step as a dictionary, the input of `tutti lms simulate`."""

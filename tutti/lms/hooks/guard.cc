@@ -8,9 +8,11 @@
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
+#include "tutti/core/log.h"
 #include "tutti/lms/hooks/record_hooks.h"
 #include "tutti/lms/report.h"
 #include "tutti/os/memory.h"
+#include "tutti/os/output_file.h"
 
 namespace tutti::lms {
 namespace {
@@ -58,6 +60,7 @@ GuardOptions guard_options(const Options& options, int ranks) {
   result.mode = options.choice<Mode>("mode");
   result.minimum_bytes = std::max<std::int64_t>(options.integer("lms") * 1024, Pager::kPageBytes);
   result.planner = planner_options(options, result.budget, {});
+  result.plot = options.text("autotune_plot");
   return result;
 }
 
@@ -66,12 +69,21 @@ std::int64_t automatic_budget(int ranks) {
   return static_cast<std::int64_t>(kAutomaticFraction * free / std::max(1, ranks));
 }
 
-Guard::Guard(const GuardOptions& options) : session_(new_session(options)) {
+Guard::Guard(const GuardOptions& options) : session_(new_session(options)), plot_(options.plot) {
   activate(session_);
 }
 
 Guard::~Guard() {
   deactivate();
+  if (!plot_.empty()) write_plot();
+}
+
+void Guard::write_plot() const {
+  try {
+    os::write_whole(plot_, report_svg());
+  } catch (const Error& error) {
+    log::warning("{}", error.what());
+  }
 }
 
 std::string Guard::report() const {
@@ -120,6 +132,15 @@ std::string Guard::report_json() const {
     json["step"] = nlohmann::ordered_json::parse(
         to_json(make_report(last, plan(), session_.planner_options())));
   return json.dump();
+}
+
+std::string Guard::report_svg() const {
+  const Trace last = trace();
+  if (last.operators.empty())
+    throw ConfigError("DDL-5-77",
+                      "Large model support has no complete step to plot. A step is complete when "
+                      "the next forward pass starts.");
+  return to_svg(make_report(last, plan(), session_.planner_options()), "Memory of one step");
 }
 
 }  // namespace tutti::lms

@@ -26,7 +26,9 @@ struct GuardOptions {
   bool plans = true;                       // false: always passive
   bool handles_faults = true;  // page in tensors that code outside of operators accesses
   PlannerOptions planner = {};
-  bool verifies = false;          // compare checksums of what is read back
+  std::filesystem::path plot =
+      {};                 // SVG file that the guard writes when it is destroyed; empty: none
+  bool verifies = false;  // compare checksums of what is read back
   io::FaultInjector faults = {};  // tests only
 };
 
@@ -56,9 +58,15 @@ class Guard {
   // Counters, and the prediction and advice for the last complete step: human-readable, and as JSON.
   std::string report() const;
   std::string report_json() const;
+  // Predicted memory over time of the last complete step, with and without LMS. Throws ConfigError (DDL-5-77) before the
+  // first complete step.
+  std::string report_svg() const;
 
  private:
+  void write_plot() const;
+
   Session& session_;
+  const std::filesystem::path plot_;
 };
 
 }  // namespace tutti::lms
