@@ -188,7 +188,7 @@ class InstallDeps(TreeTest):
         done = self.check(self.all)
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
 
-    def test_names_what_was_never_installed_or_was_removed(self):
+    def test_names_missing_and_removed_packages(self):
         known = {**self.all, "cmake": "config-files"}
         del known["libhwy-dev"]
         done = self.check(known)
@@ -199,7 +199,7 @@ class InstallDeps(TreeTest):
     def test_nothing_at_all_is_installed(self):
         self.assertEqual(self.check({}).returncode, 1)
 
-    def test_a_build_does_not_need_what_only_tests_need(self):
+    def test_a_build_does_not_need_test_packages(self):
         del self.all["slurmctld"]
         self.assertEqual(self.check(self.all, "--for", "build").returncode, 0)
         self.assertIn("missing: slurmctld\n", self.check(self.all, "--for", "test").stderr)

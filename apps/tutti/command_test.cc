@@ -17,12 +17,12 @@ int note(int argc, char** argv) {
   return argc;
 }
 
-int run(std::vector<std::string> words) {
+int run(std::vector<std::string> arguments) {
   static constexpr Command kCommands[] = {{"one", "first", note}, {"two", "second", note}};
   last_call.clear();
-  words.insert(words.begin(), "tutti");
+  arguments.insert(arguments.begin(), "tutti");
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& argument : arguments) argv.push_back(argument.data());
   return dispatch("tutti", kCommands, static_cast<int>(argv.size()), argv.data());
 }
 
@@ -32,7 +32,7 @@ TEST(Dispatch, RunsTheNamedCommandWithItsArguments) {
 }
 
 TEST(Dispatch, HelpRunsNothing) {
-  for (const char* word : {"help", "--help", "-h"}) EXPECT_EQ(run({word}), 0);
+  for (const char* argument : {"help", "--help", "-h"}) EXPECT_EQ(run({argument}), 0);
   EXPECT_EQ(run({}), 0);
   EXPECT_EQ(last_call, "");
 }
@@ -41,7 +41,7 @@ TEST(Dispatch, UnknownNameIsAnError) {
   EXPECT_THROW(run({"three"}), ConfigError);
 }
 
-TEST(RunProgram, SaysWhatWasThrownAndGivesItsCode) {
+TEST(RunProgram, PrintsTheErrorAndReturnsItsCode) {
   EXPECT_EQ(run_program([] { return 7; }), 7);
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run_program([]() -> int { throw ConfigError("DDL-8-50", "No such thing."); }), 2);

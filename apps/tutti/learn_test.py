@@ -140,7 +140,7 @@ class LearnTest(unittest.TestCase):
             self.tutti("train", "train.data", "--memory-limit", right, "--out", "m.json")
         self.assertIn("is not a number of bytes", self.tutti("train", "train.data", "--memory-limit", "much", "--out", "m.json", code=2))
 
-    def test_names_file_and_line_of_what_is_wrong(self):
+    def test_errors_name_file_and_line(self):
         (self.base / "bad.csv").write_text("1,2\n1,x\n")
         self.assertIn("bad.csv:2: column 1: 'x' is not a number", self.tutti("train", "bad.csv", "--out", "m.json", code=1))
         self.assertFalse((self.base / "m.json").exists())
@@ -164,7 +164,7 @@ class LearnTest(unittest.TestCase):
                 self.assertIn(f"DDL-9-02 {out}: cannot write it: {why}.", self.tutti(*command, code=1))
         self.assertEqual(sorted(self.base.iterdir()), before)
 
-    def test_a_full_disk_leaves_what_was_there(self):
+    def test_a_full_disk_keeps_the_old_model(self):
         self.tutti("train", "train.csv", "--out", "m.json")
         names = ("old.json", "old.txt", "old.svm", "old.csv", "old.data", "old.snap")
         for name in names:
@@ -205,7 +205,7 @@ class LearnTest(unittest.TestCase):
         (self.base / "bare.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64))
         self.assertIn("DDL-9-05 bare.npy has no labels. Evaluation needs labels.", self.tutti("train", "train.csv", "--test", "bare.npy", "--out", "m.json", code=2))
 
-    def test_an_interrupted_fit_keeps_what_is_there(self):
+    def test_an_interrupted_fit_keeps_the_old_model(self):
         for model, step in (("boosting", "round"), ("forest", "tree"), ("extra_trees", "tree")):
             with self.subTest(model):
                 running = subprocess.Popen([TUTTI, "learn", "train", "train.csv", "--model", model, "--trees", "1000000", "--out", "m.json"],

@@ -164,7 +164,7 @@ TEST_F(TrainRequestTest, AFolderOfDataThatIsMissingIsNamed) {
                                  testing::HasSubstr("No such file or directory"))));
 }
 
-TEST_F(TrainRequestTest, WhatCannotBe) {
+TEST_F(TrainRequestTest, ConflictingOptionsAreRejected) {
   EXPECT_THROW(parse({"nothing"}), ConfigError);
   EXPECT_THROW(parse({"hep", "--set", "batch"}), ConfigError);
   EXPECT_THROW(parse({"hep", "--set", "batch=0"}), ConfigError);

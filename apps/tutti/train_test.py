@@ -209,7 +209,7 @@ class TrainTest(unittest.TestCase):
             self.assertEqual({path: path.stat().st_mtime_ns for path in others}, others)
             shutil.rmtree(cache)
 
-    def test_more_than_memory_is_told_before_anything_is_made(self):
+    def test_data_larger_than_memory_is_reported_before_generating(self):
         cache = {path.name for path in (self.base / "cache/tutti").glob("*")}
         output = self.tutti("train", "hep", "--size", "paper", "--ranks", "2", "--set", "batch=1000000",
                             "--set", f"runs={self.base}/memory", code=2)
@@ -286,16 +286,18 @@ class TrainTest(unittest.TestCase):
             marked = (masks[0] == 1).mean() if case == "climate-segment" else (masks[0] > 0).sum()
             self.assertAlmostEqual(row[0], marked, 5)
 
-    def test_two_networks_against_each_other(self):
+    def test_trains_a_gan(self):
         output = self.tutti("train", "gan3d", *TINY, "--set", f"runs={self.base}/gan", "--set", "steps=2", "--set", "batch=2",
                             "--set", "train_showers=8", "--set", "test_showers=4")
         self.assertIn("A shower takes the network", output)
         run = self.run_of(output)
-        self.assertLessEqual({"loss", "loss_true", "loss_made", "loss_generator"}, set(self.rows_of(run)[0]))
+        self.assertLessEqual({"loss", "loss_real", "loss_generated", "loss_generator"}, set(self.rows_of(run)[0]))
+        for row in self.rows_of(run):  # deprecated names
+            self.assertEqual((row["loss_true"], row["loss_made"]), (row["loss_real"], row["loss_generated"]))
         energies = self.base / "cache/tutti/gan3d-8-4/test-00000.h5"
         self.tutti("predict", run, energies, "-o", self.base / "showers.h5")
         self.tutti("predict", run, self.base / "showers.h5", "-o", self.base / "scores-of-showers.csv")
-        self.assertTrue((self.base / "scores-of-showers.csv").read_text().startswith("true,energy\n"))
+        self.assertTrue((self.base / "scores-of-showers.csv").read_text().startswith("real,energy,true\n"))
         self.tutti("export", run, "-o", self.base / "generator.pt")
 
     def test_a_run_of_an_earlier_release_is_resumed(self):
@@ -333,7 +335,7 @@ class TrainTest(unittest.TestCase):
         train = ["train", "hep", "--size", "tiny", "--ranks", 1, "--set", "steps=1", "--set", f"runs={self.base}/vectors"]
         self.assertIn("Core: SkylakeX", self.tutti(*train))
 
-    def test_mistakes_are_told_once(self):
+    def test_mistakes_are_reported_once(self):
         self.assertIn("DDL-1-85", self.tutti("train", "nothing", code=2))
         self.assertIn("learning_rate", self.tutti("train", "hep", "--set", "learning_rat=1", code=2))
         for command in (["train", "--resume"], ["evaluate"], ["export"], ["plot"]):
@@ -347,7 +349,7 @@ class TrainTest(unittest.TestCase):
             self.assertNotIn("rank 1", output)
             self.assertEqual(list(runs.glob("*")), [], "nothing is left")
 
-    def test_mistakes_are_told_once_under_a_launcher(self):
+    def test_mistakes_are_reported_once_under_a_launcher(self):
         launched = {**self.environment, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "TUTTI_JOB": f"mistakes-{os.getpid()}"}
         runs = self.base / "launched"
         arguments = [TUTTI, "train", "hep", "--set", f"runs={runs}", "--set", "data=/none"]

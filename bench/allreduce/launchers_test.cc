@@ -47,7 +47,7 @@ TEST_F(Launching, TunedWorkersKeepTheirHeap) {
   EXPECT_THAT(line_of(launch_mpich_tuned(task)[0]), EndsWith("worker folder"));
 }
 
-TEST_F(Launching, RanksAreDealtBySlot) {
+TEST_F(Launching, RanksAreMappedBySlot) {
   use_testbed(3, false);
   std::string line = line_of(launch_openmpi(task)[0]);
   EXPECT_THAT(line, HasSubstr("testbed exec --name bench host1 -- mpirun.openmpi -np 6"));
@@ -58,7 +58,7 @@ TEST_F(Launching, RanksAreDealtBySlot) {
   EXPECT_THAT(line_of(launch_gloo(task)[1]), EndsWith("folder host1"));
 }
 
-TEST_F(Launching, RanksAreDealtByNode) {
+TEST_F(Launching, RanksAreMappedByNode) {
   use_testbed(3, true);
   EXPECT_THAT(line_of(launch_openmpi(task)[0]), HasSubstr("--map-by node"));
   EXPECT_THAT(line_of(launch_mpich(task)[0]), HasSubstr("-hosts host1:1,host2:1,host3:1"));

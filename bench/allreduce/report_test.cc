@@ -16,17 +16,17 @@ constexpr std::int64_t kBytes = 64 << 20;
 AllreduceSettings two_ranks() {
   AllreduceSettings settings;
   settings.sizes = {kBytes};
-  settings.peers = {"openmpi", "gloo"};
-  settings.memory = {"library", "foreign"};
+  settings.baselines = {"openmpi", "gloo"};
+  settings.memory = {"library", "caller"};
   return settings;
 }
 
 Outcome example() {
   Outcome outcome;
   outcome.seconds[{"tutti", "library", kBytes}] = {0.008, 0.007, 0.009, 21};
-  outcome.seconds[{"tutti", "foreign", kBytes}] = {0.064, 0.060, 0.070, 21};
-  outcome.seconds[{"openmpi", "foreign", kBytes}] = {0.032, 0.031, 0.033, 21};
-  outcome.seconds[{"traffic", "foreign", kBytes}] = {0.006, 0.006, 0.006, 21};
+  outcome.seconds[{"tutti", "caller", kBytes}] = {0.064, 0.060, 0.070, 21};
+  outcome.seconds[{"openmpi", "caller", kBytes}] = {0.032, 0.031, 0.033, 21};
+  outcome.seconds[{"traffic", "caller", kBytes}] = {0.006, 0.006, 0.006, 21};
   return outcome;
 }
 
@@ -44,19 +44,20 @@ TEST(AllreduceReport, RowsHoldTimeBandwidthRatioAndShare) {
   EXPECT_DOUBLE_EQ(find(rows, "tutti", "algorithm_bandwidth", "library")->value,
                    kBytes / 0.008 * 1e-9);
   EXPECT_DOUBLE_EQ(find(rows, "tutti", "ratio", "library")->value, 4);
-  EXPECT_EQ(find(rows, "tutti", "ratio", "library")->fields["peer"], "openmpi");
+  EXPECT_EQ(find(rows, "tutti", "ratio", "library")->fields["baseline"], "openmpi");
+  EXPECT_EQ(find(rows, "tutti", "ratio", "library")->fields["peer"], "openmpi");  // deprecated name
   EXPECT_DOUBLE_EQ(find(rows, "tutti", "share_of_bound", "library")->value, 75);
-  EXPECT_DOUBLE_EQ(find(rows, "traffic", "traffic", "foreign")->value, 4 * kBytes / 0.006 * 1e-9);
-  EXPECT_EQ(find(rows, "openmpi", "ratio", "foreign"), nullptr);
-  EXPECT_EQ(find(rows, "gloo", "time", "foreign"), nullptr);
+  EXPECT_DOUBLE_EQ(find(rows, "traffic", "traffic", "caller")->value, 4 * kBytes / 0.006 * 1e-9);
+  EXPECT_EQ(find(rows, "openmpi", "ratio", "caller"), nullptr);
+  EXPECT_EQ(find(rows, "gloo", "time", "caller"), nullptr);
 }
 
-TEST(AllreduceReport, SaysWherePeersWinAndWhoFailed) {
+TEST(AllreduceReport, ListsCasesInWhichBaselinesWinAndFailures) {
   Outcome outcome = example();
   outcome.skipped = {"gloo skipped: not built."};
   outcome.failures = {"at 64MiB: mpich: rank 1 ended"};
   std::string text = text_of(two_ranks(), outcome);
-  EXPECT_THAT(text, HasSubstr("foreign at 64MiB: openmpi is 2.00x faster"));
+  EXPECT_THAT(text, HasSubstr("caller at 64MiB: openmpi is 2.00x faster"));
   EXPECT_THAT(text, Not(HasSubstr("library at 64MiB: openmpi")));
   EXPECT_THAT(text, HasSubstr("gloo skipped: not built."));
   EXPECT_THAT(text, HasSubstr("FAILED at 64MiB: mpich: rank 1 ended"));

@@ -34,7 +34,7 @@ TEST(DdpSettings, RanksAndHosts) {
   EXPECT_THROW(parse({"--models", "none"}), ConfigError);
 }
 
-TEST(DdpReport, ExposedIsWhatCommunicationAddsToAStep) {
+TEST(DdpReport, ExposedIsTheTimeThatCommunicationAddsToAStep) {
   DdpSettings settings = parse({"--models", "wide", "--bytes", "4KiB"});
   DdpOutcome outcome;
   outcome.seconds[{"ddl", "step", "wide", "sync"}] = of(0.11);
@@ -42,7 +42,7 @@ TEST(DdpReport, ExposedIsWhatCommunicationAddsToAStep) {
   outcome.seconds[{"gloo", "step", "wide", "sync"}] = of(0.13);
   outcome.seconds[{"gloo", "step", "wide", "local"}] = of(0.10);
   outcome.seconds[{"ddl", "reduce", "library", "4096"}] = of(1e-5);
-  outcome.seconds[{"gloo", "reduce", "foreign", "4096"}] = of(5e-5);
+  outcome.seconds[{"gloo", "reduce", "caller", "4096"}] = of(5e-5);
   EXPECT_NEAR(outcome.exposed("ddl", "wide", "sync"), 0.01, 1e-9);
   EXPECT_EQ(outcome.exposed("ddl", "hep", "sync"), -1);
   const std::string text = text_of(settings, outcome);

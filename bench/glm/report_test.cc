@@ -48,14 +48,14 @@ TEST(GlmReport, AFitFromAFileIsNotABaseline) {
   made.fits.push_back({kFromFile, "", 1.5, 100.5, 10, 1.2, 1.2});
   EXPECT_THAT(text_of(made), testing::HasSubstr("1.25x the time in memory"));
   for (const Row& row : rows_of(made)) {
-    EXPECT_FALSE(row.fields.contains("peer") && row.fields["peer"] == kFromFile);
+    EXPECT_FALSE(row.fields.contains("baseline") && row.fields["baseline"] == kFromFile);
     if (row.metric == "times_in_memory") {
       EXPECT_DOUBLE_EQ(row.value, 1.25);
     }
   }
 }
 
-TEST(GlmReport, ReadsWhatTheWorkerWrites) {
+TEST(GlmReport, ReadsTheOutputOfTheWorker) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-glm-" + std::to_string(::getpid()));
   std::ofstream(path) << R"({"system":"a","settings":"b","seconds":1.5,"objective":2,"passes":0})"

@@ -46,7 +46,7 @@ TEST(Row, IsOneFlatObjectWithTheMachine) {
   EXPECT_EQ(json["machine"]["cpu"], "cpu");
 }
 
-TEST(Row, RefusesWhatIsNoNumberOrNotPlain) {
+TEST(Row, RejectsNonFiniteValuesAndNestedFields) {
   Row row = example();
   row.value = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(to_json(row, {}), ConfigError);

@@ -26,7 +26,7 @@ TEST(Sizes, ListsAreSortedAndUnique) {
   EXPECT_EQ(parse_sizes("1KiB..4KiB,64"), (Sizes{64, 1024, 4096}));
 }
 
-TEST(Sizes, WhatIsNoSizeIsRefused) {
+TEST(Sizes, InvalidSizesAreRejected) {
   for (const char* text : {"", "1KiB..", "..1KiB", "4KiB..1KiB", "0..1KiB", "1KiB,,4KiB",
                            "1KiB..8KiBx1", "1KiB..8KiBx", "1KiBxx2", "6", "0", "many"})
     EXPECT_THROW(parse_sizes(text), ConfigError) << text;

@@ -7,7 +7,7 @@
 namespace tutti::bench {
 namespace {
 
-TEST(Table, WordsLeftNumbersRight) {
+TEST(Table, TextIsLeftAlignedNumbersRight) {
   Table table({"bytes", "system", "time"});
   table.add({"1KiB", "tutti", "0.29 us"});
   table.add({"", "openmpi", "12 us"});

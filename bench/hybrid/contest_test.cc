@@ -26,7 +26,7 @@ TEST(HybridTurns, TheTargetIsReachedByTheMeanOfTheWindow) {
   EXPECT_LT(read_turn({}, 16, settings).seconds_to_target, 0);
 }
 
-TEST(HybridTurns, TheMiddleRunIsTold) {
+TEST(HybridTurns, ReportsTheMedianRun) {
   const HybridTurn turn = middle({{1, 0, -1, 0}, {2, 0, 9, 0}, {3, 0, 5, 0, "    it fell\n"}});
   EXPECT_DOUBLE_EQ(turn.seconds_to_target, 9);
   EXPECT_DOUBLE_EQ(turn.updates_per_second, 2);
@@ -36,7 +36,7 @@ TEST(HybridTurns, TheMiddleRunIsTold) {
   EXPECT_LT(middle({{1, 0, -1, 0}, {2, 0, 9, 0}, {3, 0, -1, 0}}).seconds_to_target, 0);
 }
 
-TEST(HybridReport, SaysWhoWinsWhen) {
+TEST(HybridReport, ListsTheFastestStrategyPerCase) {
   HybridOutcome outcome;
   outcome[{"sync", false}] = {10, 800, 5, 0.4};
   outcome[{"hybrid", false}] = {9, 700, 6, 0.4};

@@ -13,20 +13,20 @@ nlohmann::ordered_json example() {
   return nlohmann::ordered_json::parse(R"([
     {"bench": "allreduce", "system": "tutti", "metric": "time", "value": 3, "ranks": 2, "bytes": 1024},
     {"bench": "allreduce", "system": "tutti", "metric": "ratio", "value": 1.5, "ranks": 2, "bytes": 1024,
-     "memory": "library", "peer": "gloo", "low": 1},
+     "memory": "library", "baseline": "gloo", "peer": "gloo", "low": 1},
     {"bench": "allreduce", "system": "tutti", "metric": "ratio", "value": 0.5, "ranks": 2, "bytes": 4194304,
-     "memory": "library", "peer": "gloo"},
+     "memory": "library", "baseline": "gloo"},
     {"bench": "glm", "system": "tutti", "metric": "ratio", "value": 15, "case": "clicks", "rows": 4, "peer": "saga"}
   ])");
 }
 
-TEST(Summary, NamesCasesByWhatDiffers) {
+TEST(Summary, NamesCasesByTheFieldsThatDiffer) {
   const auto comparisons = comparisons_of(example());
   ASSERT_EQ(comparisons.size(), 3u);
   EXPECT_EQ(comparisons[0].name, "1KiB");
   EXPECT_EQ(comparisons[1].name, "4MiB");
   EXPECT_EQ(comparisons[2].name, "clicks");
-  EXPECT_EQ(comparisons[2].peer, "saga");
+  EXPECT_EQ(comparisons[2].baseline, "saga");  // deprecated name of the field
   EXPECT_EQ(comparisons[2].ratio, 15);
 }
 
@@ -39,7 +39,7 @@ TEST(Summary, NamesTheMappingOnceIfBothOfItsNamesAreWritten) {
   EXPECT_EQ(comparisons_of(rows)[0].name, "1KiB, slot");
 }
 
-TEST(Summary, SaysWhereAPeerWins) {
+TEST(Summary, ListsCasesInWhichABaselineWins) {
   auto comparisons = comparisons_of(example());
   EXPECT_THAT(text_of(comparisons), HasSubstr("allreduce: 4MiB: gloo is 2.00 times as fast"));
   comparisons.erase(comparisons.begin() + 1);
@@ -53,7 +53,7 @@ TEST(Summary, DrawsAGroupForEveryBenchmark) {
   EXPECT_THAT(render_svg(chart), HasSubstr("clicks / saga"));
 }
 
-TEST(Summary, PassesOverOtherRows) {
+TEST(Summary, IgnoresOtherRows) {
   EXPECT_TRUE(
       comparisons_of(nlohmann::ordered_json::parse(R"([{"metric": "ratio", "value": 2}, 7, {}])"))
           .empty());

@@ -36,7 +36,7 @@ TEST(TrainReport, SpeedRatioAndScaling) {
   EXPECT_DOUBLE_EQ(exchange, 99.6);
 }
 
-TEST(TrainReport, TableSaysWhatWasSkipped) {
+TEST(TrainReport, TableListsSkippedSystems) {
   TrainOutcome outcome = example();
   outcome.failures = {"torch-ddp default at 224:\n    a rank ended with code 1\n"};
   const std::string text = text_of(TrainSettings(), outcome);
@@ -49,7 +49,7 @@ TEST(TrainReport, TableSaysWhatWasSkipped) {
 TEST(TrainSystems, OneRankHasNoScaling) {
   TrainSettings settings;
   settings.ranks = 1;
-  settings.peers.clear();
+  settings.baselines.clear();
   ASSERT_EQ(systems_of(settings, 64).size(), 1u);
   EXPECT_EQ(systems_of(settings, 64)[0].name, "tutti");
 }

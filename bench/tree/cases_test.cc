@@ -8,10 +8,10 @@
 namespace tutti::bench {
 namespace {
 
-std::vector<TreeCase> parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "tree");
+std::vector<TreeCase> parse(std::vector<std::string> options) {
+  options.insert(options.begin(), "tree");
   std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
+  for (std::string& option : options) arguments.push_back(option.data());
   TreeSettings settings;
   EXPECT_TRUE(parse_tree(static_cast<int>(arguments.size()), arguments.data(), settings));
   return cases_of(settings);
@@ -22,7 +22,7 @@ TEST(TreeCases, AllUnlessSomeAreNamed) {
   const auto one = parse({"--cases", "boosting", "--baselines", "xgboost", "--rows", "500"});
   ASSERT_EQ(one.size(), 1);
   EXPECT_EQ(one[0].rows, 500);
-  EXPECT_EQ(one[0].peers, std::vector<std::string>{"xgboost"});
+  EXPECT_EQ(one[0].baselines, std::vector<std::string>{"xgboost"});
   EXPECT_THROW(parse({"--cases", "bushes"}), ConfigError);
 }
 
@@ -31,7 +31,7 @@ TEST(TreeCases, DeprecatedOptionsAreAccepted) {
   const auto one = parse({"--cases", "forest", "--peers", "none", "--leaf-rows", "7"});
   const std::string log = testing::internal::GetCapturedStderr();
   ASSERT_EQ(one.size(), 1);
-  EXPECT_TRUE(one[0].peers.empty());
+  EXPECT_TRUE(one[0].baselines.empty());
   EXPECT_EQ(one[0].min_samples_leaf, 7);
   EXPECT_NE(log.find("option '--peers' is deprecated; use '--baselines'"), std::string::npos);
   EXPECT_NE(log.find("use '--min-samples-leaf'"), std::string::npos);

@@ -13,7 +13,7 @@ def test_numpy(size):
         assert "all passed" in output
 
 
-def test_import_makes_the_backend_known_when_torch_comes():
+def test_backend_is_registered_when_torch_is_imported_later():
     program = "import ddl, sys; assert 'torch' not in sys.modules; import torch; assert hasattr(torch.distributed.Backend, 'DDL')"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
@@ -40,7 +40,7 @@ def test_a_rank_that_ends_early_is_named():
         assert "DDL-4-74 Rank 2 has ended" in output
 
 
-def test_an_exception_of_one_rank_is_told_to_all():
+def test_an_exception_on_one_rank_is_reported_on_all():
     for code, output in outcome("raise"):
         assert code == 3, output
         assert "gave up: RuntimeError: the data of this rank are broken" in output
@@ -54,7 +54,7 @@ def test_a_stopped_rank_is_named_and_the_tensor_fails():
     assert "DDL-4-72 Tensor 'gradient' has been waiting" in results[0][1]
 
 
-def test_a_late_rank_is_told_and_waited_for():
+def test_a_late_rank_is_reported_and_awaited():
     results = outcome("late")
     assert all(code == 0 and "went on" in output for code, output in results), results
     assert "rank 2 did not give it" in results[0][1]

@@ -19,7 +19,7 @@ def cells():
 
 
 @pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, max_depth=2), ours.GradientBoostingClassifier(max_iter=10**5)])
-def test_ctrl_c_keeps_what_is_there(cells, estimator, ctrl_c):
+def test_ctrl_c_keeps_the_fitted_model(cells, estimator, ctrl_c):
     X, X_test, y, y_test = cells
     ctrl_c(0.3)
     with pytest.warns(UserWarning, match="interrupted"):
@@ -28,14 +28,14 @@ def test_ctrl_c_keeps_what_is_there(cells, estimator, ctrl_c):
 
 
 @pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, verbose=True, n_jobs=2), ours.GradientBoostingClassifier(max_iter=10**5, verbose=True)])
-def test_ctrl_c_while_progress_is_shown_keeps_what_is_there(cells, estimator, ctrl_c_in_output):
+def test_ctrl_c_in_a_progress_callback_keeps_the_fitted_model(cells, estimator, ctrl_c_in_output):
     X, X_test, y, y_test = cells
     with pytest.warns(UserWarning, match="interrupted"), ctrl_c_in_output():
         estimator.fit(X, y)
     assert estimator.model_.trees < 1000 and estimator.predict(X_test).shape == y_test.shape
 
 
-def test_what_signal_handlers_raise_ends_a_fit_and_goes_up(cells):
+def test_exceptions_of_signal_handlers_end_a_fit_and_propagate(cells):
     X, _, y, _ = cells
 
     def late(*_):
@@ -52,7 +52,7 @@ def test_what_signal_handlers_raise_ends_a_fit_and_goes_up(cells):
 
 @pytest.mark.parametrize("estimator", [linear.LogisticRegression(verbose=1, tol=1e-12), linear.LogisticRegression(verbose=1, multi_class="ovr"),
                                        linear.LinearSVC(loss="hinge", verbose=1)])
-def test_ctrl_c_while_steps_are_shown_keeps_what_is_there(estimator, ctrl_c_in_output):
+def test_ctrl_c_during_verbose_output_keeps_the_fitted_model(estimator, ctrl_c_in_output):
     X = np.random.default_rng(0).normal(size=(2000, 30))
     with pytest.warns(ConvergenceWarning, match="interrupted"), ctrl_c_in_output():
         estimator.fit(X, np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5]))

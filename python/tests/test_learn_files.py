@@ -45,7 +45,7 @@ def test_warm_start_of_several_classes(penalty):
     assert model.coef_.shape == (3, 5)
 
 
-def test_a_gap_that_float32_leaves_is_told():
+def test_a_gap_limited_by_float32_is_reported():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 10)).astype(np.float32)
     y = (X[:, 0] + rng.normal(size=3000) > 0).astype(int)

@@ -255,7 +255,7 @@ def test_bad_input_is_named():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_files_give_back_what_was_written(tmp_path, form):
+def test_files_round_trip(tmp_path, form):
     X, y = make_classification(60, 5, random_state=1)
     X[X < 0] = 0
     weights = np.arange(60.0)

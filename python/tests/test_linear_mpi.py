@@ -53,18 +53,18 @@ def test_the_known_program_over_ranks(tmp_path, start, ranks):
     output = subprocess.run(command, capture_output=True, text=True, timeout=120,
                             env={**os.environ, "TUTTI_TUNING_CACHE": "none"})
     assert output.returncode == 0, output.stderr
-    told = re.findall(r"rows (\d+) of 200 loss (\S+) accuracy (\S+) weight (\S+)", output.stdout)
-    assert len(told) == ranks and sum(int(rows) for rows, *_ in told) == 200
+    reports = re.findall(r"rows (\d+) of 200 loss (\S+) accuracy (\S+) weight (\S+)", output.stdout)
+    assert len(reports) == ranks and sum(int(rows) for rows, *_ in reports) == 200
     model = snap_ml.LogisticRegression(tol=1e-10).fit(X[:300], y[:300])
-    for _, loss, accuracy, weight in told:
+    for _, loss, accuracy, weight in reports:
         assert abs(float(loss) - log_loss(y[300:], model.predict_proba(X[300:]))) < 1e-5
         assert abs(float(accuracy) - np.mean(model.predict(X[300:]) == y[300:])) < 1e-6
         assert abs(float(weight) - model.coef_[0][0]) < 1e-4
-    told = re.findall(r"chunks (\d+) of 500 loss (\S+)", output.stdout)
-    assert len(told) == ranks and sum(int(rows) for rows, _ in told) == 500
+    reports = re.findall(r"chunks (\d+) of 500 loss (\S+)", output.stdout)
+    assert len(reports) == ranks and sum(int(rows) for rows, _ in reports) == 500
     streamed = re.findall(r"streamed (\d+) of 500 loss (\S+)", output.stdout)
     assert len(streamed) == ranks and sum(int(rows) for rows, _ in streamed) == 500
-    told += streamed
+    reports += streamed
     balanced = snap_ml.LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, kinds)
-    for _, loss in told:
+    for _, loss in reports:
         assert abs(float(loss) - log_loss(kinds, balanced.predict_proba(X))) < 1e-5

@@ -46,28 +46,28 @@ MODULES += ["tutti.horovod", "tutti.horovod.basics", "tutti.horovod.torch", "tut
 
 def stub_names(name, is_package):
     path = SOURCE / (name.replace(".", "/") + ("/__init__.pyi" if is_package else ".pyi"))
-    told = set()
+    listed = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            told.add(node.name)
+            listed.add(node.name)
         elif isinstance(node, ast.AnnAssign):
-            told.add(node.target.id)
+            listed.add(node.target.id)
         elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-            told.update(stub_names(node.module, False))
+            listed.update(stub_names(node.module, False))
         elif isinstance(node, ast.ImportFrom):
-            told.update(alias.asname for alias in node.names if alias.asname)
-    return {n for n in told if not n.startswith("_")}
+            listed.update(alias.asname for alias in node.names if alias.asname)
+    return {n for n in listed if not n.startswith("_")}
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_stubs_name_what_is_there(name):
+def test_stubs_match_the_modules(name):
     module = importlib.import_module(name)
-    told = stub_names(name, hasattr(module, "__path__"))
+    listed = stub_names(name, hasattr(module, "__path__"))
     names = getattr(module, "__all__", None) or [n for n, v in vars(module).items() if not isinstance(v, types.ModuleType)]
     public = {n for n in names if not n.startswith("_")}
-    only_told = {"job", "Elements", "Handle", "ReduceOp", "Compressor"}
-    assert [n for n in told - only_told if not hasattr(module, n)] == []
-    assert public - told - only_told == set()
+    only_listed = {"job", "Elements", "Handle", "ReduceOp", "Compressor"}
+    assert [n for n in listed - only_listed if not hasattr(module, n)] == []
+    assert public - listed - only_listed == set()
 
 
 @pytest.mark.parametrize("name", ["tutti.torch", "tutti.horovod.torch"])
@@ -75,6 +75,6 @@ def test_stubs_have_the_parameters_of_functions(name):
     module = importlib.import_module(name)
     for node in ast.parse((SOURCE / name.replace(".", "/") / "__init__.pyi").read_text()).body:
         if isinstance(node, ast.FunctionDef):
-            told = [a.arg for a in node.args.posonlyargs + node.args.args] + ([node.args.vararg.arg] if node.args.vararg else [])
-            told += [a.arg for a in node.args.kwonlyargs]
-            assert told == list(inspect.signature(getattr(module, node.name)).parameters), node.name
+            listed = [a.arg for a in node.args.posonlyargs + node.args.args] + ([node.args.vararg.arg] if node.args.vararg else [])
+            listed += [a.arg for a in node.args.kwonlyargs]
+            assert listed == list(inspect.signature(getattr(module, node.name)).parameters), node.name

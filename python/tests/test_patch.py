@@ -113,7 +113,7 @@ def test_every_parameter_with_every_kind_of_value(original, patched):
 
 
 @pytest.mark.parametrize("original, patched", PAIRS, ids=IDS)
-def test_wrong_values_are_refused_in_scikit_learns_words(original, patched):
+def test_wrong_values_raise_the_errors_of_scikit_learn(original, patched):
     X, y = data_for(original())
     for wrong in [dict(max_iter=-3), dict(alpha=-1), dict(C=-1), dict(criterion="x"), dict(solver="x"), dict(loss="x")]:
         if not wrong.keys() <= inspect.signature(original).parameters.keys():
@@ -127,7 +127,7 @@ def test_wrong_values_are_refused_in_scikit_learns_words(original, patched):
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "newton-cg", "newton-cholesky", "sag", "saga", "liblinear"])
-def test_solvers_are_ways_to_the_same_optimum(name):
+def test_solvers_reach_the_same_optimum(name):
     X, y = datasets.load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     options = dict(solver=name, tol=1e-8, max_iter=5000, intercept_scaling=2.0, random_state=0)
@@ -150,7 +150,7 @@ def test_several_classes_with_l1_work():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
 
 
-def test_fallback_is_told_once(caplog):
+def test_fallback_is_reported_once(caplog):
     X, y = datasets.load_iris(return_X_y=True)
     patched_base._told.clear()
     with caplog.at_level(logging.WARNING, logger="snap_ml"), warnings.catch_warnings():
@@ -191,7 +191,7 @@ def test_the_patch_and_back(tmp_path):
     assert done.stdout == "5\n", done.stderr
 
 
-def test_searches_may_try_what_ours_have_not():
+def test_searches_may_try_unsupported_parameters():
     X, y = datasets.load_breast_cancer(return_X_y=True)
     grid = {"ccp_alpha": [0.0, 0.01], "criterion": ["gini", "log_loss"], "max_depth": [2, None]}
     search = GridSearchCV(snap_ml.patched_trees.DecisionTreeClassifier(random_state=0), grid, cv=3, error_score="raise", n_jobs=2).fit(X, y)

@@ -147,7 +147,7 @@ def test_exact_splits_are_those_of_scikit_learn(form):
         ours.DecisionTreeClassifier(use_histograms=False, categorical_features=[0]).fit(X, kinds)
 
 
-def test_any_number_of_threads_gives_the_same_bits(made):
+def test_any_number_of_threads_gives_identical_models(made):
     X, X_test, y, _ = made
     for estimator in (ours.DecisionTreeClassifier(), ours.GradientBoostingClassifier(max_iter=10),
                       ours.RandomForestClassifier(7, random_state=3)):
@@ -184,7 +184,7 @@ def test_missing_values_and_categories():
     assert np.isfinite(unseen.predict_proba([[np.nan, 99], [0.0, np.nan]])).all()
 
 
-def test_early_stopping_on_ones_own_set(made):
+def test_early_stopping_on_a_given_validation_set(made):
     X, X_test, y, y_test = (part[:3000] for part in made)
     model = ours.BoostingMachineClassifier(num_round=500, learning_rate=0.5, early_stopping_rounds=5)
     model.fit(X, y, X_val=X_test, y_val=y_test)
@@ -195,7 +195,7 @@ def test_early_stopping_on_ones_own_set(made):
     assert apart.n_iter_ < 200
 
 
-def test_ridge_rounds_beside_trees(made):
+def test_ridge_rounds_between_trees(made):
     X, X_test, y, y_test = (part[:3000].astype(np.float64) for part in made)
     X, X_test = X * 1e4 + 7e6, X_test * 1e4 + 7e6  # no scaling needed
     settings = dict(num_round=80, learning_rate=0.2, n_components=30, fit_intercept=True, random_state=1)
@@ -258,7 +258,7 @@ def test_memory_limit_is_kept_and_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["many", "12Q", -5, 1000])
-def test_a_memory_limit_that_cannot_be_is_refused(cells, wrong):
+def test_invalid_memory_limits_are_rejected(cells, wrong):
     X, _, y, _ = cells
     with pytest.raises(ValueError, match="memory_limit"):
         ours.DecisionTreeClassifier(memory_limit=wrong).fit(X, y)
@@ -270,7 +270,7 @@ def test_progress_is_shown(cells, capsys):
     assert "tree 3 of 3" in capsys.readouterr().err
 
 
-def test_use_gpu_says_that_there_is_none(cells):
+def test_use_gpu_reports_that_no_gpu_is_used(cells):
     X, _, y, _ = cells
     with pytest.warns(UserWarning, match="no GPU build"):
         ours.DecisionTreeClassifier(use_gpu=True, max_depth=1).fit(X, y)
@@ -303,7 +303,7 @@ def test_shap_values_are_those_of_xgboost(tmp_path):
 
 @pytest.mark.parametrize("made_by", [tree.DecisionTreeClassifier(max_depth=5), tree.DecisionTreeRegressor(max_depth=5),
                                      ensemble.RandomForestClassifier(5), ensemble.ExtraTreesRegressor(5)])
-def test_models_of_scikit_learn_answer_alike(made_by):
+def test_imported_scikit_learn_models_predict_the_same(made_by):
     X, y = datasets.make_classification(400, 6, n_informative=4, n_classes=3, random_state=0)
     X = X.astype(np.float32)
     theirs = clone(made_by).fit(X, y)
@@ -412,7 +412,7 @@ def ask_pmml(text, row):
     return answers
 
 
-def test_onnx_pmml_and_cpp_answer_alike(made, tmp_path):
+def test_onnx_pmml_and_cpp_exports_predict_the_same(made, tmp_path):
     X, y = made[0][:2000].copy(), made[2][:2000]
     X[::9, 3] = np.nan
     model = ours.GradientBoostingClassifier(max_iter=5).fit(X, y)

@@ -14,7 +14,7 @@ MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
 @pytest.mark.parametrize("program, told", [("trees_on_ranks.py", "the same trees"), ("string_labels_on_ranks.py", "the same classes")])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_ranks_fit_what_one_process_does(program, told, ranks):
+def test_ranks_fit_the_same_model_as_one_process(program, told, ranks):
     command = [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), sys.executable, "-B",
                str(Path(__file__).with_name(program))]
     output = subprocess.run(command, capture_output=True, text=True, timeout=120,

@@ -243,7 +243,7 @@ TEST_P(TransportConformance, AllPairsTalkAtOnce) {
 }
 
 // A missed wake-up is a hang: nothing else ends these waits.
-TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) {
+TEST_P(TransportConformance, AWaitEndsOnArrivalWhicheverThreadReceives) {
   run([](Transport& t) {
     const auto exchange = [&t](int channel) {
       for (int round = 0; round < 100; ++round) {
@@ -267,7 +267,7 @@ TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) 
   });
 }
 
-TEST_P(TransportConformance, NoticesReachEveryoneInOrder) {
+TEST_P(TransportConformance, NoticesReachAllRanksInOrder) {
   run([](Transport& t) {
     EXPECT_FALSE(t.next_oob_message().has_value());
     t.exchange("no rank has written yet");

@@ -11,14 +11,14 @@ import time
 from functools import cached_property
 from pathlib import Path
 
-PATIENCE = 20  # s, to detect a hang; nothing is expected to take long
+TIMEOUT = 20  # s; a process that takes longer hangs
 
 
 def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE} s for {what}")
+            raise AssertionError(f"waited {TIMEOUT} s for {what}")
         time.sleep(0.01)
 
 
@@ -93,7 +93,7 @@ class Job:
         """Waits for all processes; returns the exit reports of the ranks, by rank."""
         for child in self.children:
             try:
-                child.wait(PATIENCE)
+                child.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 raise AssertionError(f"a rank hangs: {self.text('out')} {self.text('err')}") from None
         return {int(rank): int(code) for rank, code in re.findall(r"^end (\d+) (\d+)$", self.text("out"), re.MULTILINE)}

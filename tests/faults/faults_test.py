@@ -93,7 +93,7 @@ class Plain(Faults):
                 self.assertEqual(job.children[rank].returncode, ENDED_BY_MONITOR, job.text("err"))
                 self.assertIn("DDL-4-04 Rank 1 on", job.text("err", rank))
 
-    def test_a_rank_that_ends_without_goodbye_counts_as_dead(self):
+    def test_a_rank_that_exits_without_a_leave_notice_counts_as_dead(self):
         for job in self.over_layouts("vanish"):
             self.check_others(job, COMM_ERROR, r"DDL-4-04 Rank 1 on .* is dead")
 
@@ -127,7 +127,7 @@ class Plain(Faults):
             self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
             self.assertEqual({child.returncode for child in job.children}, {0}, job.text("err"))
 
-    def test_ranks_that_receive_in_a_circle_are_told_of_the_deadlock(self):
+    def test_a_cycle_of_receives_is_reported_as_a_deadlock(self):
         for job in self.over_layouts("cycle of receives", "-stall_seconds 0.3 -timeout 2"):
             ranks = len(job.hosts)
             codes = job.end_codes()
@@ -149,7 +149,7 @@ class Plain(Faults):
                 self.assertEqual(job.end_codes()[1], COMM_ERROR)
                 self.check_nothing_left(job)
 
-    def test_what_ranks_said_before_they_ended_is_the_news(self):
+    def test_a_mismatch_takes_precedence_over_later_exits(self):
         job = self.start(["a", "a", "a"], "disagree and vanish")
         self.assertEqual(job.end_codes().get(2), COMM_ERROR, job.text("err"))
         self.assertIn("DDL-4-02", job.text("err", 2))

@@ -36,7 +36,7 @@ class Hosts(unittest.TestCase):
     def run_to_end(self, *words):
         return self.start(*words).wait()
 
-    def test_ranks_are_dealt_over_hosts(self):
+    def test_ranks_are_distributed_over_hosts(self):
         run = self.run_to_end("-H", HOSTS, "--oversubscribe", "-n", 6, "sh", "-c", "echo $RANK $(hostname) $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR")
         self.assertEqual(run.lines, ["0 host1 0/2 192.0.2.1", "1 host2 0/2 192.0.2.1", "2 host3 0/1 192.0.2.1",
                                      "3 host4 0/1 192.0.2.1", "4 host1 1/2 192.0.2.1", "5 host2 1/2 192.0.2.1"], run.errors)
@@ -93,7 +93,7 @@ class Hosts(unittest.TestCase):
         self.assertEqual(run.code, 128 + signal.SIGKILL)
         self.assertEqual(run.left_behind(), [])
 
-    def test_a_killed_agent_leaves_nothing_behind(self):
+    def test_a_killed_agent_leaves_no_processes(self):
         script = "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\" &); echo agent $RANK $PPID; sleep 1000; sleep 1000"
         for with_guard in (False, True):
             with self.subTest(with_guard=with_guard):
@@ -127,7 +127,7 @@ class Hosts(unittest.TestCase):
         run.process.send_signal(signal.SIGTERM)
         run.wait()
 
-    def test_what_ranks_said_before_they_ended_is_the_news_on_every_host(self):
+    def test_a_mismatch_takes_precedence_over_later_exits_on_every_host(self):
         run = self.run_to_end("-H", HOSTS, "-n", 4, FAULT_RANK, "disagree and vanish")
         for rank in range(4):
             self.assertRegex(run.errors, rf"rank {rank}\] error: DDL-4-02 Ranks disagree: .*(1000|1001) x f32")

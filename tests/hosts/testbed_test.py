@@ -70,7 +70,7 @@ class Testbed(unittest.TestCase):
         self.assertEqual(first_words[-2], "host2")
         self.assertNotIn("host1\0", on("host2", "sh", "-c", "cat /proc/[0-9]*/cmdline"))
 
-    def test_nothing_leads_out(self):
+    def test_the_network_is_isolated(self):
         routes = [line.split()[0] for line in on("host1", "ip", "-4", "route").splitlines()]
         self.assertEqual(routes, ["192.0.2.0/24"])
         self.assertEqual(sorted(on("host1", "ls", "/sys/class/net").split()), ["eth0", "lo"])
@@ -126,7 +126,7 @@ class End(unittest.TestCase):
         os.kill(int(hub.name), signal.SIGKILL)
         self.assertTrue(wait_until(lambda: not processes()))
 
-    def test_a_stopped_host_is_gone_and_the_other_stays(self):
+    def test_a_stopped_host_is_removed_and_the_other_stays(self):
         testbed("stop", "host2")
         self.assertIn("stopped", testbed("status").stdout)
         self.assertEqual(on("host1", "hostname"), "host1")

@@ -9,15 +9,15 @@ import time
 import uuid
 from pathlib import Path
 
-PATIENCE = 60  # s, to detect a hang; nothing is expected to take long
+TIMEOUT = 60  # s; a process that takes longer hangs
 LISTENING = "0A"  # state of a socket in /proc/net/tcp
 
 
 def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE} s for {what}")
+            raise AssertionError(f"waited {TIMEOUT} s for {what}")
         time.sleep(0.01)
 
 
@@ -78,7 +78,7 @@ class Run:
 
     def wait(self):
         try:
-            self.code = self.process.wait(PATIENCE)
+            self.code = self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"ddlrun hangs: {self.output} {self.errors}") from None
         return self

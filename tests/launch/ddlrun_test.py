@@ -53,7 +53,7 @@ class Ranks(Case):
             run = self.run_to_end("--mpi", kind, *THREE, "sh", "-c", SHOW)
             self.assertEqual(run.lines, [f"{rank} 3 {rank} 3" for rank in range(3)], run.errors)
 
-    def test_the_environment_is_what_scripts_expect(self):
+    def test_sets_the_environment_that_scripts_expect(self):
         show = 'test $RANK = 0 && env'
         run = self.run_to_end(*THREE, "-m", "b", "-ddlarg", "-dump_iter 7", "-x", "MINE=a b", "sh", "-c", f"{show}; true",
                               environment={"VIRTUAL_ENV": "/my/venv"})
@@ -98,7 +98,7 @@ class Ranks(Case):
                 self.assertIn(f"[{rank} {host}] err {rank}\n", run.errors)
                 self.assertEqual(sorted((run.run_folder / f"rank-{rank}.log").read_text().splitlines()), [f"err {rank}", f"out {rank}"])
 
-    def test_lines_come_at_once_and_long_output_comes_whole(self):
+    def test_lines_are_printed_immediately_and_long_output_completely(self):
         run = self.run_to_end(*THREE, "sh", "-c", "seq 1 20000; printf 'no newline at the end'")
         self.assertEqual(run.output.count("\n20000\n"), 3)
         self.assertEqual(run.output.count("no newline at the end"), 3)
@@ -120,7 +120,7 @@ class Ranks(Case):
                 run = self.run_to_end(*THREE, *words, folder=folder)
                 self.assertEqual(run.lines, [f"trained by {rank}" for rank in range(3)], run.errors)
 
-    def test_the_run_folder_tells_all(self):
+    def test_the_run_directory_is_complete(self):
         run = self.run_to_end(*THREE, "true")
         folder = run.run_folder
         self.assertIn("rank 2=", (folder / "RANKFILE").read_text())

@@ -73,7 +73,7 @@ class SlowReaders(Case):
                     self.assertEqual(run.wait().code, code, run.errors)
                     self.assertEqual(run.left_behind(), [])
 
-    def test_a_failure_is_noticed_although_nothing_is_read(self):
+    def test_a_failure_is_detected_when_output_is_not_read(self):
         script = "test $RANK = 1 || exec yes; while ! test -s $TUTTI_RUN_FOLDER/rank-0.log; do sleep 0.01; done; exit 7"
         run, pipe = self.start_with_pipe("--oversubscribe", "-n", 2, "sh", "-c", script)
         wait_until(lambda: has_logged(run, "job_end"), "the end of the job")

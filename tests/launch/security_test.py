@@ -103,7 +103,7 @@ class RunFolders(Case):
         for path in folder.iterdir():
             self.assertNotIn("hunter2", path.read_text(), path)
 
-    def test_are_not_made_behind_a_link(self):
+    def test_are_not_created_behind_a_symbolic_link(self):
         victim = self.top / "victim"
         victim.mkdir()
         self.default.symlink_to(victim)
@@ -112,7 +112,7 @@ class RunFolders(Case):
         self.assertIn("DDL-3-38", run.errors)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can change the owner of directories")
-    def test_are_not_made_in_a_folder_of_another_user(self):
+    def test_are_not_created_in_a_directory_of_another_user(self):
         self.default.mkdir()
         os.chown(self.default, 12345, 12345)
         run = self.run_there("--oversubscribe", "-n", 1, "true")

@@ -60,7 +60,7 @@ TEST(MpiCollectives, AllReduceEveryTypeAndOperation) {
   expect_reductions<std::int64_t>();
 }
 
-TEST(MpiCollectives, SayWhatTheyDoNotSupport) {
+TEST(MpiCollectives, ReportUnsupportedCalls) {
   EXPECT_FALSE(vendor().supports(Collective::kAllReduce, DType::kBF16, ReduceOp::kSum));
   EXPECT_FALSE(vendor().supports(Collective::kAllReduce, DType::kF32, ReduceOp::kAverage));
   EXPECT_FALSE(vendor().supports(Collective::kBroadcast, DType::kF32, ReduceOp::kSum));

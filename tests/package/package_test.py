@@ -48,7 +48,7 @@ class Package(unittest.TestCase):
         run(COMPILER, "-std=c++20", CONSUMER / "main.cc", "-o", program, *self.flags("--cflags", "--libs"))
         self.assertEqual(run(program), EXPECTED)
 
-    def test_every_header_finds_what_it_includes(self):
+    def test_every_header_finds_its_includes(self):
         include = self.prefix / "include"
         headers = sorted(path.relative_to(include) for path in include.rglob("*.h"))
         self.assertGreater(len(headers), 10)

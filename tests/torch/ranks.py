@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 import tutti.torch
 
-PATIENCE = 40  # s, to detect a hang; nothing is expected to take long
+TIMEOUT = 40  # s; a rank that takes longer hangs
 
 torch.set_num_threads(1)
 os.environ["TUTTI_RUN_FOLDER"] = "none"
@@ -23,18 +23,18 @@ os.environ["DDL_TUNE_SECONDS"] = "0"
 
 
 def _run(function, rank, size, folder, timeout, pipe, args):
-    faulthandler.dump_traceback_later(PATIENCE - 5, exit=True)
+    faulthandler.dump_traceback_later(TIMEOUT - 5, exit=True)
     try:
         dist.init_process_group(
             "ddl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
         )
-        answer = function(*args)
+        result = function(*args)
         dist.barrier()
         dist.destroy_process_group()
-        memory = io.BytesIO()  # torch would send tensors as handles that die with this process
-        torch.save(answer, memory)
+        memory = io.BytesIO()  # torch would send handles of tensors, which are invalid after this process exits
+        torch.save(result, memory)
         pipe.send(("", memory.getvalue()))
-    except BaseException:  # noqa: whatever it is, the parent shall see it
+    except BaseException:  # noqa: the parent reports every error
         pipe.send((traceback.format_exc(), None))
     finally:
         tutti._torch.shut_down()
@@ -63,18 +63,18 @@ class Job:
 
     def outcomes(self):
         """Returns (error text or "", result) by rank; None for a rank that died without a result."""
-        deadline = time.monotonic() + PATIENCE
-        found = []
+        deadline = time.monotonic() + TIMEOUT
+        outcomes = []
         try:
             for rank, pipe in enumerate(self.pipes):
                 assert pipe.poll(max(0, deadline - time.monotonic())), f"rank {rank} hangs"
                 try:
-                    found.append(pipe.recv())
+                    outcomes.append(pipe.recv())
                 except EOFError:
-                    found.append(None)
+                    outcomes.append(None)
         finally:
             self.end()
-        return found
+        return outcomes
 
     def end(self):
         for process in self.processes:
@@ -88,6 +88,6 @@ class Job:
 def run(size, function, *args, **kwargs):
     """Returns the results by rank; raises the error of a failed rank."""
     outcomes = Job(size, function, *args, **kwargs).outcomes()
-    troubles = [outcome[0] if outcome else "died" for outcome in outcomes]
-    assert not any(troubles), "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(troubles) if text)
+    errors = [outcome[0] if outcome else "died" for outcome in outcomes]
+    assert not any(errors), "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(errors) if text)
     return [torch.load(io.BytesIO(outcome[1])) for outcome in outcomes]

@@ -19,10 +19,10 @@ SHAPES = [(), (1,), (0,), (5, 7), (2, 3000)]
 SIZES = [1, 2, 3, 4]
 
 
-def values(rank, shape, dtype, place=0):
-    """Returns the values of `rank`, identical on every rank that asks; small, so sums and products are exact."""
+def values(rank, shape, dtype, index=0):
+    """Returns the values of `rank`, the same on every rank that calls it; small, so sums and products are exact."""
     count = int(torch.tensor(shape).prod()) if shape else 1
-    numbers = (torch.arange(count) * 5 + rank * 3 + place * 7) % 4
+    numbers = (torch.arange(count) * 5 + rank * 3 + index * 7) % 4
     if dtype.is_complex:
         return torch.complex(numbers.double(), (numbers * (rank + 1) % 3).double()).to(dtype).reshape(shape)
     return numbers.to(dtype).reshape(shape)
@@ -36,9 +36,9 @@ def is_defined(operation, dtype):
     return not (dtype == torch.bool and operation == "AVG")
 
 
-def fold(operation, tensors):
-    """Reduces by definition."""
-    folds = {
+def reduced(operation, tensors):
+    """Returns the reduction of the tensors by its definition."""
+    functions = {
         "SUM": torch.add, "AVG": torch.add, "PRODUCT": torch.mul, "MIN": torch.minimum, "MAX": torch.maximum,
         "BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor,
     }  # fmt: skip
@@ -46,7 +46,7 @@ def fold(operation, tensors):
     wide = torch.float64 if dtype in FLOATS else dtype
     result = tensors[0].to(wide)
     for tensor in tensors[1:]:
-        result = folds[operation](result, tensor.to(wide))
+        result = functions[operation](result, tensor.to(wide))
     if operation == "AVG":
         result = result / len(tensors) if wide.is_complex or wide.is_floating_point else torch.div(
             result, len(tensors), rounding_mode="trunc")
@@ -59,26 +59,26 @@ class Checker:
     def __init__(self):
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.gloo = dist.new_group(backend="gloo")
-        self.by_gloo = self.cases = 0
-        self.troubles = []
+        self.compared_with_gloo = self.cases = 0
+        self.errors = []
 
     def check(self, name, collective, expected, gloo=True):
         """`collective(group)` returns the tensors it modified; `expected`: their values. `gloo`: compare with Gloo too."""
         self.cases += 1
         try:
             mine = collective(None)
-        except Exception as error:  # noqa: BLE001: told below with the case's name
-            self.troubles.append(f"{name}: {error}")
+        except Exception as error:  # noqa: BLE001: reported with the name of the case
+            self.errors.append(f"{name}: {error}")
             return
         try:
             theirs = collective(self.gloo) if gloo else expected
-            self.by_gloo += gloo
+            self.compared_with_gloo += gloo
         except RuntimeError:  # not supported by Gloo, which raises before it communicates
             theirs = expected
         for wanted in (expected, theirs):
             for got, want in zip(mine, wanted, strict=True):
                 if not same(got, want):
-                    self.troubles.append(f"{name}: got {got.flatten()[:6]}, want {want.flatten()[:6]}")
+                    self.errors.append(f"{name}: got {got.flatten()[:6]}, want {want.flatten()[:6]}")
                     return
 
 
@@ -93,8 +93,8 @@ def same(got, want):
     return torch.equal(got, want)
 
 
-def everyones(size, shape, dtype, place=0):
-    return [values(rank, shape, dtype, place) for rank in range(size)]
+def values_of_all(size, shape, dtype, index=0):
+    return [values(rank, shape, dtype, index) for rank in range(size)]
 
 
 def check_reductions(c):
@@ -103,8 +103,8 @@ def check_reductions(c):
             continue
         op = getattr(ReduceOp, operation)
         for shape in SHAPES if operation == "SUM" else SHAPES[-2:-1]:
-            everybody = everyones(c.size, shape, dtype)
-            total = fold(operation, everybody)
+            all_values = values_of_all(c.size, shape, dtype)
+            total = reduced(operation, all_values)
             name = f"{operation} {dtype} {shape}"
 
             def all_reduce(group):
@@ -118,20 +118,20 @@ def check_reductions(c):
                 return [tensor] if c.rank == c.size - 1 else []
 
             def reduce_scatter(group):
-                inputs = [values(c.rank, shape, dtype, place) for place in range(c.size)]
+                inputs = [values(c.rank, shape, dtype, index) for index in range(c.size)]
                 output = torch.empty(shape, dtype=dtype)
                 dist.reduce_scatter(output, inputs, op, group=group)
                 return [output]
 
             c.check(f"all_reduce {name}", all_reduce, [total])
             c.check(f"reduce {name}", reduce, [total] if c.rank == c.size - 1 else [])
-            c.check(f"reduce_scatter {name}", reduce_scatter, [fold(operation, everyones(c.size, shape, dtype, c.rank))])
+            c.check(f"reduce_scatter {name}", reduce_scatter, [reduced(operation, values_of_all(c.size, shape, dtype, c.rank))])
 
 
-def check_moves(c):
+def check_data_movement(c):
     for dtype, shape in itertools.product(TYPES, SHAPES):
         name = f"{dtype} {shape}"
-        everybody = everyones(c.size, shape, dtype)
+        all_values = values_of_all(c.size, shape, dtype)
         root = c.size // 2
         gloo = shape != (0,)  # Gloo divides by the size of an empty tensor and crashes
 
@@ -152,27 +152,27 @@ def check_moves(c):
 
         def scatter(group):
             output = torch.zeros(shape, dtype=dtype)
-            inputs = [values(root, shape, dtype, place) for place in range(c.size)] if c.rank == root else None
+            inputs = [values(root, shape, dtype, index) for index in range(c.size)] if c.rank == root else None
             dist.scatter(output, inputs, root, group=group)
             return [output]
 
         def all_to_all(group):
             outputs = [torch.zeros(shape, dtype=dtype) for _ in range(c.size)]
-            dist.all_to_all(outputs, [values(c.rank, shape, dtype, place) for place in range(c.size)], group=group)
+            dist.all_to_all(outputs, [values(c.rank, shape, dtype, index) for index in range(c.size)], group=group)
             return outputs
 
-        c.check(f"broadcast {name}", broadcast, [everybody[root]], gloo)
-        c.check(f"all_gather {name}", all_gather, everybody, gloo)
-        c.check(f"gather {name}", gather, everybody if c.rank == root else [], gloo)
+        c.check(f"broadcast {name}", broadcast, [all_values[root]], gloo)
+        c.check(f"all_gather {name}", all_gather, all_values, gloo)
+        c.check(f"gather {name}", gather, all_values if c.rank == root else [], gloo)
         c.check(f"scatter {name}", scatter, [values(root, shape, dtype, c.rank)], gloo)
-        c.check(f"all_to_all {name}", all_to_all, everyones(c.size, shape, dtype, c.rank), gloo)
+        c.check(f"all_to_all {name}", all_to_all, values_of_all(c.size, shape, dtype, c.rank), gloo)
 
 
 def check_whole_tensors(c):
     """Variants that take one tensor instead of a list."""
     for dtype in TYPES:
         shape = (3, 4)
-        joined = torch.cat(everyones(c.size, shape, dtype))
+        joined = torch.cat(values_of_all(c.size, shape, dtype))
 
         def all_gather_base(group):
             output = torch.zeros(c.size * 3, 4, dtype=dtype)
@@ -198,7 +198,7 @@ def check_whole_tensors(c):
             return [output]
 
         whole = [values(rank, (c.size * 3, 4), dtype) for rank in range(c.size)]
-        total = fold("SUM" if dtype != torch.bool else "MAX", whole)
+        total = reduced("SUM" if dtype != torch.bool else "MAX", whole)
         mine = slice(c.rank * 3, c.rank * 3 + 3)
         c.check(f"_all_gather_base {dtype}", all_gather_base, [joined])
         c.check(f"_reduce_scatter_base {dtype}", reduce_scatter_base, [total[mine]])
@@ -215,19 +215,19 @@ def check_coalesced(c):
     shapes = [(3,), (2, 5), (0,), (1,)]
 
     def all_reduce(group):
-        tensors = [values(c.rank, shape, torch.float32, place) for place, shape in enumerate(shapes)]
+        tensors = [values(c.rank, shape, torch.float32, index) for index, shape in enumerate(shapes)]
         dist.all_reduce_coalesced(tensors, group=group)
         return tensors
 
     def all_gather(group):
-        inputs = [values(c.rank, shape, torch.float32, place) for place, shape in enumerate(shapes)]
+        inputs = [values(c.rank, shape, torch.float32, index) for index, shape in enumerate(shapes)]
         outputs = [[torch.zeros_like(tensor) for tensor in inputs] for _ in range(c.size)]
         dist.all_gather_coalesced(outputs, inputs, group=group)
         return [tensor for row in outputs for tensor in row]
 
-    sums = [fold("SUM", everyones(c.size, shape, torch.float32, place)) for place, shape in enumerate(shapes)]
+    sums = [reduced("SUM", values_of_all(c.size, shape, torch.float32, index)) for index, shape in enumerate(shapes)]
     gathered = [
-        values(rank, shape, torch.float32, place) for rank in range(c.size) for place, shape in enumerate(shapes)
+        values(rank, shape, torch.float32, index) for rank in range(c.size) for index, shape in enumerate(shapes)
     ]
     c.check("all_reduce_coalesced", all_reduce, sums)
     c.check("all_gather_coalesced", all_gather, gathered)
@@ -235,7 +235,7 @@ def check_coalesced(c):
 
 def check_layouts(c):
     """Tensors that are not contiguous, require gradients, or are in library-allocated memory."""
-    everybody = everyones(c.size, (6, 8), torch.float32)
+    all_values = values_of_all(c.size, (6, 8), torch.float32)
 
     def views(tensor):
         yield "transposed", tensor.t()
@@ -244,9 +244,9 @@ def check_layouts(c):
         yield "leaf", tensor.clone().requires_grad_()
         yield "shared", ranks.tutti.torch.empty(6, 8).copy_(tensor)
 
-    for index, (name, _) in enumerate(views(everybody[0])):
+    for index, (name, _) in enumerate(views(all_values[0])):
         mine = lambda: list(views(values(c.rank, (6, 8), torch.float32)))[index][1]
-        theirs = [list(views(tensor))[index][1].detach() for tensor in everybody]
+        theirs = [list(views(tensor))[index][1].detach() for tensor in all_values]
 
         def all_reduce(group):
             tensor = mine()
@@ -263,15 +263,15 @@ def check_layouts(c):
             dist.all_gather(outputs, mine(), group=group)
             return outputs
 
-        def neighbours(group):
+        def all_gather_views(group):
             outputs = torch.zeros(c.size, *theirs[0].shape)
             dist.all_gather(list(outputs.unbind(0)), mine(), group=group)
             return list(outputs.unbind(0))
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for collective, expected in ((all_reduce, [fold("SUM", theirs)]), (broadcast, [theirs[0]]),
-                                         (all_gather, theirs), (neighbours, theirs)):
+            for collective, expected in ((all_reduce, [reduced("SUM", theirs)]), (broadcast, [theirs[0]]),
+                                         (all_gather, theirs), (all_gather_views, theirs)):
                 # Gloo reduces the memory of strided tensors as if it were contiguous.
                 c.check(f"{collective.__name__} {name}", collective, expected, gloo=name not in ("strided", "transposed"))
 
@@ -293,7 +293,7 @@ def check_sparse(c):
     assert empty.to_dense().tolist() == [0] * 4
 
 
-def check_messages(c):
+def check_point_to_point(c):
     after, before = (c.rank + 1) % c.size, (c.rank - 1) % c.size
     if c.size == 1:
         return
@@ -380,25 +380,25 @@ def check_groups(c):
     assert [o["rank"] for o in objects] == list(range(c.size))
 
 
-def everything():
+def run_all_checks():
     c = Checker()
-    for check in (check_reductions, check_moves, check_whole_tensors, check_coalesced, check_layouts, check_sparse,
-                  check_messages, check_asynchronous, check_groups):
+    for check in (check_reductions, check_data_movement, check_whole_tensors, check_coalesced, check_layouts, check_sparse,
+                  check_point_to_point, check_asynchronous, check_groups):
         check(c)
     dist.destroy_process_group(c.gloo)
-    return c.cases, c.by_gloo, c.troubles
+    return c.cases, c.compared_with_gloo, c.errors
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_all_collectives(size):
-    for cases, by_gloo, troubles in ranks.run(size, everything):
-        assert not troubles, f"{len(troubles)} of {cases}: " + "\n".join(troubles[:20])
-        assert cases > 400 and by_gloo > cases / 3  # most cases were really compared
+    for cases, compared_with_gloo, errors in ranks.run(size, run_all_checks):
+        assert not errors, f"{len(errors)} of {cases}: " + "\n".join(errors[:20])
+        assert cases > 400 and compared_with_gloo > cases / 3  # most cases were compared with Gloo
 
 
-def refusals():
-    said = []
-    for refused in (
+def rejected_calls():
+    messages = []
+    for rejected in (
         lambda: dist.all_reduce(torch.ones(3), ReduceOp.BAND),
         lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64).view(torch.complex64), ReduceOp.MAX),
         lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), ReduceOp.AVG),
@@ -408,17 +408,17 @@ def refusals():
         lambda: dist.all_reduce(torch.ones(3, device="meta")),
     ):
         try:
-            refused()
-            said.append("")
+            rejected()
+            messages.append("")
         except Exception as error:  # noqa: BLE001
-            said.append(str(error))
+            messages.append(str(error))
     tensor = torch.ones(1)
-    dist.all_reduce(tensor)  # and it still works
-    return said, tensor.item()
+    dist.all_reduce(tensor)  # the group still works
+    return messages, tensor.item()
 
 
-def test_what_cannot_be_is_refused_before_it_is_sent():
-    for said, total in ranks.run(2, refusals):
+def test_invalid_calls_are_rejected_before_sending():
+    for messages, total in ranks.run(2, rejected_calls):
         assert total == 2
-        for text, words in zip(said, ["BAND", "", "AVG", "one per rank", "alike", "divide", ""], strict=True):
-            assert text and words in text, said
+        for text, expected in zip(messages, ["BAND", "", "AVG", "one per rank", "alike", "divide", ""], strict=True):
+            assert text and expected in text, messages

@@ -248,7 +248,7 @@ def loaded():
     return gathered
 
 
-def test_unknown_wire_form_is_refused_at_once():
+def test_an_unknown_wire_format_is_rejected_immediately():
     for make in (tutti.torch.hooks.wire_hook, lambda form: tutti.torch.hooks.step_hook(torch.optim.SGD, form)):
         with pytest.raises(Exception, match="zip"):
             make("zip")

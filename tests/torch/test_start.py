@@ -17,16 +17,16 @@ dist.init_process_group("ddl")
 tensor = torch.tensor([dist.get_rank() + 1.0])
 dist.all_reduce(tensor)
 group = dist.new_group([dist.get_world_size() - 1])
-dist.barrier()  # torch's store goes with rank 0
+dist.barrier()  # torch's store ends with rank 0
 print(f"sum {tensor.item()} of {dist.get_world_size()}\\n", end="", flush=True)  # one write: lines of ranks do not mix
 """
 
-AGAIN = """
-me = {"rank": dist.get_rank(), "world_size": dist.get_world_size()}
+REINITIALIZE = """
+rank_and_size = {"rank": dist.get_rank(), "world_size": dist.get_world_size()}
 for turn in range(2):
     dist.destroy_process_group()
-    # By hand not on the same port: ranks that are early would find the store of the time before.
-    dist.init_process_group("ddl", **({} if by_mpirun else {"init_method": f"file://{__file__}.{turn}", **me}))
+    # Without a launcher the port must change: a rank that is early would connect to the previous store.
+    dist.init_process_group("ddl", **({} if by_mpirun else {"init_method": f"file://{__file__}.{turn}", **rank_and_size}))
     tensor = torch.ones(1)
     dist.all_reduce(tensor)
     dist.barrier()
@@ -55,7 +55,7 @@ def free_port():
 def outputs(commands):
     """Returns the output of the processes, which must exit with 0."""
     children = [
-        subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words, env in commands
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command, env in commands
     ]
     texts = []
     for child in children:
@@ -74,16 +74,16 @@ def outputs(commands):
 def by_hand(script, size, **more):
     """Starts the ranks. `more`: environment variables, each with one value per rank."""
     port = free_port()
-    who = [{"RANK": str(rank), **{name: values[rank] for name, values in more.items()}} for rank in range(size)]
+    ranks = [{"RANK": str(rank), **{name: values[rank] for name, values in more.items()}} for rank in range(size)]
     return outputs([
-        ([sys.executable, script], environment(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **mine))
-        for mine in who
+        ([sys.executable, script], environment(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **variables))
+        for variables in ranks
     ])
 
 
 def test_by_hand(script):
     with open(script, "a") as file:
-        file.write("by_mpirun = False" + AGAIN)
+        file.write("by_mpirun = False" + REINITIALIZE)
     printed = by_hand(script, 3)
     assert printed.count("sum 6.0 of 3") == 3
     assert printed.count("again 3.0") == 6
@@ -95,16 +95,16 @@ def test_on_several_hosts_without_mpi(script):
 
 
 def test_by_ddlrun(script):
-    words = ["ddlrun", "--oversubscribe", "-n", "2", "--log-dir", os.path.dirname(script), sys.executable, script]
-    assert outputs([(words, environment())]).count("sum 3.0 of 2") == 2
+    command = ["ddlrun", "--oversubscribe", "-n", "2", "--log-dir", os.path.dirname(script), sys.executable, script]
+    assert outputs([(command, environment())]).count("sum 3.0 of 2") == 2
 
 
 def test_by_mpirun(script):
     if not shutil.which("mpirun"):
-        pytest.skip("there is no mpirun")
+        pytest.skip("mpirun is not installed")
     with open(script, "a") as file:
-        file.write("by_mpirun = True" + AGAIN)
-    words = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", sys.executable, script]
-    printed = outputs([(words, environment())])
+        file.write("by_mpirun = True" + REINITIALIZE)
+    command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", sys.executable, script]
+    printed = outputs([(command, environment())])
     assert printed.count("sum 3.0 of 2") == 2
     assert printed.count("again 2.0") == 4

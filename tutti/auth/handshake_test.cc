@@ -33,7 +33,7 @@ TEST(Handshake, AuthenticatesBothEndsThatKnowTheSecret) {
   EXPECT_EQ(listener.state(), State::kAuthenticated);
 }
 
-TEST(Handshake, LeavesWhatFollowsItInTheSocket) {
+TEST(Handshake, LeavesLaterBytesInTheSocket) {
   const Secret secret = Secret::generate();
   SocketPair sockets;
   Handshake connector(secret, Role::kConnector, "test"), listener(secret, Role::kListener, "test");

@@ -23,7 +23,7 @@ TEST(Secret, IsDifferentEachTime) {
   EXPECT_NE(Secret::generate().to_hex(), Secret::generate().to_hex());
 }
 
-TEST(Secret, RefusesWhatIsNot64HexadecimalDigits) {
+TEST(Secret, RejectsAllBut64HexadecimalDigits) {
   EXPECT_FALSE(Secret::from_hex(""));
   EXPECT_FALSE(Secret::from_hex(std::string(63, 'a')));
   EXPECT_FALSE(Secret::from_hex(std::string(65, 'a')));

@@ -51,7 +51,7 @@ void all_reduce(Communicator& comm, std::int64_t count, ReduceOp op = ReduceOp::
   comm.all_reduce(Buffer::of(std::span(values)), op, {.name = name});
 }
 
-TEST(Abandoned, EveryRankGetsTheWords) {
+TEST(Abandoned, EveryRankGetsTheMessage) {
   for (const auto& hosts : {host_names({3}), host_names({2, 1})}) {
     const auto errors = errors_of(hosts, [](Communicator& comm) {
       all_reduce(comm, 10);
@@ -110,7 +110,7 @@ TEST_P(Disagreement, InCollective) {
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("broadcast #1"), HasSubstr("all_reduce #1"))));
 }
 
-TEST_P(Disagreement, LaterCallsFailWithTheSameWords) {
+TEST_P(Disagreement, LaterCallsFailWithTheSameMessage) {
   const auto errors = errors_of(GetParam(), [](Communicator& comm) {
     try {
       all_reduce(comm, comm.rank() + 1);

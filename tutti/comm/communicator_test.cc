@@ -428,7 +428,7 @@ TEST_P(Collectives, GroupsWorkSideBySide) {
   });
 }
 
-TEST(Communicator, RanksKnowTheirPlace) {
+TEST(Communicator, RanksKnowHostAndLocalRank) {
   run_ranks(host_names({2, 3}, true), [](Communicator& comm) {
     EXPECT_EQ(comm.layout().hosts.size(), 2u);
     const bool on_first = comm.rank() == 0 || comm.rank() == 2;
@@ -437,7 +437,7 @@ TEST(Communicator, RanksKnowTheirPlace) {
   });
 }
 
-TEST(Communicator, WrongCallsSayWhatIsWrong) {
+TEST(Communicator, InvalidCallsExplainTheError) {
   run_ranks(host_names({2}), [](Communicator& comm) {
     std::vector<float> a(10), b(9);
     std::vector<double> c(10);

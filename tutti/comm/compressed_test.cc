@@ -85,7 +85,7 @@ TEST_P(Compressed, ErrorFeedbackBringsEverythingInTheEnd) {
 }
 
 // After matching calls, because the first mismatch would be detected during set-up.
-TEST(CompressedCalls, RanksThatCompressDifferentlyAreTold) {
+TEST(CompressedCalls, RanksThatCompressDifferentlyAreReported) {
   for (const char* other : {"none", "f16"}) {
     run_ranks(host_names({1, 1, 1}), [other](Communicator& comm) {
       std::vector<float> values(5000, 1);

@@ -50,7 +50,7 @@ class EveryCodec : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Codecs, EveryCodec,
                          ::testing::Values("none", "bf16", "f16", "int8", "topk:0.1"));
 
-TEST_P(EveryCodec, SaysItsName) {
+TEST_P(EveryCodec, HasItsName) {
   EXPECT_EQ(codec_.text(), GetParam());
 }
 
@@ -60,7 +60,7 @@ TEST_P(EveryCodec, NeedsFewerBytesAndNoneForNothing) {
   EXPECT_TRUE(through(codec_, {}).empty());
 }
 
-TEST_P(EveryCodec, AccumulateAddsWhatDecodeGives) {
+TEST_P(EveryCodec, AccumulateAddsTheDecodedValues) {
   for (const std::size_t count : {1, 5, 255, 256, 257, 5000}) {
     const auto values = random_values(count);
     const auto wire = encoded(codec_, values);
@@ -72,7 +72,7 @@ TEST_P(EveryCodec, AccumulateAddsWhatDecodeGives) {
 }
 
 // The decoded values and the residual add up to the input.
-TEST_P(EveryCodec, TheResidualKeepsWhatWasNotSaid) {
+TEST_P(EveryCodec, TheResidualKeepsTheCompressionError) {
   for (const std::size_t count : {1, 300, 1000}) {
     const auto values = random_values(count);
     std::vector<float> residual(count);

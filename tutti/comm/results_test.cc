@@ -49,7 +49,7 @@ std::vector<float> sum_of_six(const std::vector<std::string>& hosts, const std::
   return result;
 }
 
-TEST(Reproducible, TheSameBitsWhateverTheLayout) {
+TEST(Reproducible, ResultsDoNotDependOnTheLayout) {
   const auto reference = sum_of_six(host_names({6}), "", 30011, true);
   const struct {
     std::vector<std::string> hosts;
@@ -110,7 +110,7 @@ TEST(Check, NotANumberIsTracedToTheRankThatBroughtIt) {
                         "at element 77"));
 }
 
-TEST(Check, WhatStaysNotFiniteIsNotToldForEver) {
+TEST(Check, RepeatedNonFiniteResultsAreReportedAtPowersOfTwo) {
   testing::internal::CaptureStderr();
   run_ranks(
       host_names({2}),

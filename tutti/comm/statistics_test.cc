@@ -49,7 +49,7 @@ TEST(Statistics, WhoWaitsLeastWasLast) {
   EXPECT_DOUBLE_EQ(summaries[1].lateness, 8e-3) << "each summary begins anew";
 }
 
-TEST(Statistics, NobodyIsLateWhereNotAllWait) {
+TEST(Statistics, NoRankIsLateIfNotAllWait) {
   std::vector<Summary> summaries;
   Statistics statistics(1, 3, 2, gather_three, [&](const Summary& s) { summaries.push_back(s); });
   ASSERT_TRUE(statistics.note(observation_of(plan::Collective::kBroadcast, 1e-3)));
@@ -81,7 +81,7 @@ std::string output_of(const std::vector<int>& hosts, const std::string& options)
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(DumpIter, TellsOnceAfterSoManyOperations) {
+TEST(DumpIter, ReportsOnceAfterNOperations) {
   for (const auto& hosts : {std::vector<int>{3}, {2, 1}, {2, 2}}) {
     const std::string text = output_of(hosts, "-dump_iter 5");
     EXPECT_THAT(text, HasSubstr("5 operations, 0.02 MB: mean"));
@@ -115,11 +115,11 @@ TEST(DumpIter, CompressedOperationsCountToo) {
               AllOf(HasSubstr("6 operations"), HasSubstr("compressed 4x")));
 }
 
-TEST(DumpIter, SilentWhenNobodyAsks) {
+TEST(DumpIter, SilentWhenDisabled) {
   EXPECT_EQ(output_of({2, 1}, ""), "");
 }
 
-TEST(DebugLevel, TwoTellsEveryOperation) {
+TEST(DebugLevel, LevelTwoLogsEveryOperation) {
   const std::string text = output_of({2}, "-dbg_level 2");
   EXPECT_THAT(text, HasSubstr("barrier #8"));
   EXPECT_THAT(text, HasSubstr("all_reduce #1 (1000 x f32, sum)"));

@@ -77,7 +77,7 @@ TEST(WorkQueue, WaitingHasALimit) {
   EXPECT_TRUE(queue->wait(number, std::chrono::minutes(1)));
 }
 
-TEST(WorkQueue, WhatFollowsMayWaitForTasksOfItsOwn) {
+TEST(WorkQueue, ContinuationsMayWaitForTheirTasks) {
   const auto queue = std::make_shared<WorkQueue>("test");
   std::promise<int> done;
   std::promise<void> inner, innermost;
@@ -98,7 +98,7 @@ TEST(WorkQueue, WhatFollowsMayWaitForTasksOfItsOwn) {
   EXPECT_EQ(done.get_future().get(), 1);
 }
 
-TEST(WorkQueue, TheNextTaskBeginsBeforeWhatFollowsHasEnded) {
+TEST(WorkQueue, TheNextTaskStartsBeforeAContinuationHasEnded) {
   const auto queue = std::make_shared<WorkQueue>("test");
   std::promise<void> second;
   queue->add([&] { return [&] { second.get_future().wait(); }; });

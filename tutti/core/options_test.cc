@@ -49,7 +49,7 @@ TEST(Options, AChoiceIsAnEnumeration) {
   EXPECT_EQ(options.choice<Memory>("memory"), Memory::kForeign);
 }
 
-TEST(Options, WrongInputSaysWhatWouldBeRight) {
+TEST(Options, ErrorsListTheValidValues) {
   Options options(kTable);
   EXPECT_EQ(message_of([&] { options.set("bucket_byte", "1"); }),
             "DDL-1-04 Unknown option bucket_byte. Did you mean bucket_bytes?");
@@ -137,7 +137,7 @@ TEST(Options, ReferencePageHasEveryOption) {
   for (const OptionSpec& spec : kTable) EXPECT_THAT(page, HasSubstr("`" + spec.name + "`"));
 }
 
-TEST(Bytes, ParsesWhatPeopleWrite) {
+TEST(Bytes, ParsesCommonSpellings) {
   EXPECT_EQ(parse_bytes("0"), 0);
   EXPECT_EQ(parse_bytes("1KiB"), 1024);
   EXPECT_EQ(parse_bytes("1.5gb"), 1'500'000'000);

@@ -35,7 +35,7 @@ TEST(BucketQueue, FillsBucketsInOrder) {
   EXPECT_THAT(queue.next(0, 0), IsEmpty());
 }
 
-TEST(BucketQueue, WhatIsNeededFirstOvertakes) {
+TEST(BucketQueue, BucketsNeededFirstOvertake) {
   BucketQueue queue(kSmall);
   queue.add(queued("last_layer", 80, 9), 0);
   queue.add(queued("middle", 80, 5), 0);
@@ -52,7 +52,7 @@ TEST(BucketQueue, MembersKeepTheOrderOfTheirComing) {
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("b1", "b0"));
 }
 
-TEST(BucketQueue, OnlyWhatCanBeReducedTogetherIsTogether) {
+TEST(BucketQueue, OnlyCompatibleTensorsShareABucket) {
   BucketQueue queue(kSmall);
   queue.add(queued("a", 10), 0);
   Report other = queued("f64", 10);

@@ -195,7 +195,7 @@ TEST(Engine, ScalesTypesAndOperations) {
   });
 }
 
-TEST(Engine, SeveralHostsAndWhatIsShortenedBetweenThem) {
+TEST(Engine, CompressesBetweenHosts) {
   for (const char* codec : {"none", "bf16", "int8"}) {
     run_engines({2, 1, 2}, [&](Engine& engine) {
       for (int step = 0; step < 3; ++step) {
@@ -365,7 +365,7 @@ TEST(Engine, WhoLeavesLetsTheOthersFailAtOnce) {
   });
 }
 
-TEST(Engine, AfterTheEndCallsAreRefusedAndMemoryStays) {
+TEST(Engine, CallsAfterShutdownAreRejectedAndMemoryStays) {
   run_engines({2}, [](Engine& engine) {
     GradientBuckets gradients(engine, {{10}}, {});
     engine.shut_down();
@@ -376,7 +376,7 @@ TEST(Engine, AfterTheEndCallsAreRefusedAndMemoryStays) {
   });
 }
 
-TEST(Engine, WrongCallsAreRefusedAtOnce) {
+TEST(Engine, InvalidCallsAreRejectedImmediately) {
   run_engines({2}, [](Engine& engine) {
     Values values(4, 1), other(5);
     Call call = reduce("w", values);

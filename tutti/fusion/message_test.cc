@@ -23,7 +23,7 @@ UpMessage sample() {
   return up;
 }
 
-TEST(FusionMessage, UpComesBack) {
+TEST(FusionMessage, RequestsRoundTrip) {
   const UpMessage up = decode_up(encode(sample()));
   EXPECT_EQ(up.known, sample().known);
   ASSERT_EQ(up.reports.size(), 1u);
@@ -35,7 +35,7 @@ TEST(FusionMessage, UpComesBack) {
   EXPECT_EQ(up.left, (std::vector<std::int32_t>{6, 7}));
 }
 
-TEST(FusionMessage, DownComesBack) {
+TEST(FusionMessage, ResponsesRoundTrip) {
   DownMessage down;
   down.buckets = {{Item{.known = 4, .report = {}},
                    Item{.is_remembered = true, .report = {.name = "a", .signature = {}}}},
@@ -61,14 +61,14 @@ TEST(FusionMessage, KnownTensorsAreBits) {
   EXPECT_LE(encode(up).size(), 40u);
 }
 
-TEST(FusionMessage, EveryBrokenFormIsRefused) {
+TEST(FusionMessage, MalformedMessagesAreRejected) {
   const std::string whole = encode(sample());
   for (std::size_t length = 0; length < whole.size(); ++length)
     EXPECT_THROW(decode_up(whole.substr(0, length)), CommError) << length;
   EXPECT_THROW(decode_up(whole + "x"), CommError);
 }
 
-TEST(FusionMessage, KeysTellNamesAndSignaturesApart) {
+TEST(FusionMessage, KeysDifferByNameAndSignature) {
   const Signature ten{.counts = {10}}, eleven{.counts = {11}};
   EXPECT_EQ(key_of("a", ten), key_of("a", ten));
   EXPECT_NE(key_of("a", ten), key_of("a", eleven));

@@ -236,7 +236,7 @@ TEST(Negotiator, JoinedRanksAreNotWaitedFor) {
   EXPECT_EQ(job.released[0].size(), 3u);
 }
 
-TEST(Negotiator, WhatNeedsEverybodyFailsWithoutThoseThatJoined) {
+TEST(Negotiator, CollectivesThatNeedAllRanksFailAfterAJoin) {
   std::mt19937 random(10);
   Job job(4, 2);
   Report broadcast = tensor("w");

@@ -63,7 +63,7 @@ class FileQueueTest : public testing::TestWithParam<FileQueue::Engine> {
   const int file_;
 };
 
-TEST_P(FileQueueTest, ReadsWhatItWrote) {
+TEST_P(FileQueueTest, RoundTrips) {
   EXPECT_TRUE(round_trip(*queue()));
 }
 

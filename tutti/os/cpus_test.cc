@@ -21,7 +21,7 @@ TEST(Affinity, OfAThreadCanBeNarrowedAndWidened) {
   }).join();
 }
 
-TEST(Affinity, NoCpuAndNoThreadAreRefused) {
+TEST(Affinity, RejectsEmptyCpusAndThreads) {
   EXPECT_FALSE(set_affinity(cpu_set_of({})));
   const cpu_set_t none = affinity_of(-1);
   EXPECT_EQ(CPU_COUNT(&none), 0);

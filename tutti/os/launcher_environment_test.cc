@@ -63,14 +63,14 @@ TEST(FindJob, ALauncherBeneathMpirunWins) {
   EXPECT_EQ(job_with(other).rank, 5);
 }
 
-TEST(FindJob, RefusesWhatIsNoRank) {
+TEST(FindJob, RejectsInvalidRanks) {
   EXPECT_THROW(job_with({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), ConfigError);
   EXPECT_THROW(job_with({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), ConfigError);
   EXPECT_THROW(job_with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), ConfigError);
   EXPECT_THROW(job_with({{"PMI_RANK", "1"}, {"PMI_SIZE", "1 "}}), ConfigError);
 }
 
-TEST(FindRank, KnowsEveryLauncherThatTellsTheHost) {
+TEST(FindRank, RecognisesEveryLauncherThatSetsTheHost) {
   const Environment torch = {
       {"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}};
   EXPECT_EQ(torch_variables(*rank_in(torch)), torch);

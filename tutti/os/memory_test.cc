@@ -30,7 +30,7 @@ class FreeMemoryTest : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(FreeMemoryTest, IsWhatTheMachineHasAvailable) {
+TEST_F(FreeMemoryTest, IsTheAvailableMemoryOfTheMachine) {
   EXPECT_EQ(free_memory(root_).machine, kUnlimitedMemory);
   EXPECT_GT(free_memory(root_).bytes(), std::int64_t{1} << 62);
   put("proc/meminfo", "MemTotal:  900 kB\nMemFree: 1 kB\nMemAvailable:   500 kB\n");

@@ -33,7 +33,7 @@ TEST(Process, ProgramsKeepTheOldLimitOfOpenFiles) {
             std::to_string(before.rlim_cur) + "\n");
 }
 
-TEST(Process, EndsAreTold) {
+TEST(Process, ExitsAreReported) {
   EXPECT_EQ(run({.arguments = {"sh", "-c", "kill -9 $$"}}, 30).exit_code, 128 + SIGKILL);
   const Outcome missing = run({.arguments = {"/no/such/program"}}, 30);
   EXPECT_EQ(missing.exit_code, 127);
@@ -77,7 +77,7 @@ TEST(ProcessTree, ProcessesAreFoundByTheirEnvironment) {
 }
 
 // Runs in a separate process, because it adopts and kills all descendants.
-TEST(ProcessTree, NobodyHides) {
+TEST(ProcessTree, AllDescendantsAreFound) {
   const pid_t tester = ::fork();
   if (tester == 0) {
     become_subreaper();

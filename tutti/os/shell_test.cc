@@ -17,7 +17,7 @@ TEST(Shell, LinesReadBack) {
   EXPECT_EQ(split_words(shell_line(words)), words);
 }
 
-TEST(Shell, SplitsWhatPeopleWrite) {
+TEST(Shell, SplitsQuotedArguments) {
   EXPECT_THAT(split_words(""), ElementsAre());
   EXPECT_THAT(split_words("  -a  \"b c\"d 'e f' g\\ h "), ElementsAre("-a", "b cd", "e f", "g h"));
   EXPECT_THAT(message_of([] { split_words("-a 'b"); }), HasSubstr("DDL-3-02"));

@@ -184,7 +184,7 @@ std::string error_of(const Arguments&... arguments) {
   return "none";
 }
 
-TEST(Build, RefusesWhatCannotBe) {
+TEST(Build, RejectsInvalidRequests) {
   const Grid grid = grid_of({2, 3}, 1);
   const Request all_reduce = request_of(Collective::kAllReduce, 6, 10);
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"rong"}}, 0), "DDL-1-20");

@@ -38,7 +38,7 @@ TEST(Mode, ReadsLettersNamesAndDimensions) {
               ElementsAre("direct", "double_tree"));
 }
 
-TEST(Mode, SaysWhatToWriteInstead) {
+TEST(Mode, ErrorsNameTheReplacement) {
   EXPECT_THAT(error_of([] { parse_mode("q:2x2"); }), HasSubstr("DDL-1-28 Mode 'q' is unknown"));
   EXPECT_THAT(error_of([] { parse_mode("direct,rong"); }), HasSubstr("'rong'"));
   EXPECT_THAT(error_of([] { parse_mode(""); }), HasSubstr("DDL-1-28"));

@@ -39,7 +39,7 @@ TEST(Cut, HoldsForMoreThanFourBillionElements) {
   EXPECT_EQ(split(all, 1 << 15, (1 << 15) - 1, 1).begin, (std::int64_t{1} << 40) - (1 << 25));
 }
 
-TEST(Pieces, JoinsWhatTouches) {
+TEST(Pieces, MergesAdjacentRanges) {
   Pieces pieces;
   for (const Range& range : {Range{Space::kOutput, 0, 4}, Range{Space::kOutput, 4, 2},
                              Range{Space::kOutput, 6, 0}, Range{Space::kOutput, 9, 1}}) {

@@ -94,7 +94,7 @@ TEST(Verify, FindsWhoDisagreesAboutTheHostsProtocol) {
   EXPECT_THAT(missing.problem(), HasSubstr("deadlock"));
 }
 
-TEST(Verify, FindsWhatAHostAllReduceCannotDo) {
+TEST(Verify, FindsInvalidHostAllReduces) {
   Broken eager(grid_of({2}, 1), {{"host_staged"}}, kMaxSlotBytes);  // elements of 4 bytes
   for (const int rank : {0, 1}) {
     eager.step(rank, StepKind::kHostAllReduce).protocol = HostProtocol::kEager;

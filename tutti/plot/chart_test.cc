@@ -37,7 +37,7 @@ TEST(Plot, HoldsEverySeriesAndIsTheSameEveryTime) {
   EXPECT_EQ(svg, render_svg(example()));
 }
 
-TEST(Plot, LeavesOutWhatHasNoLogarithm) {
+TEST(Plot, OmitsValuesWithoutLogarithm) {
   Chart chart = example();
   chart.series[0].points = {{0, 1}, {1024, -1}, {4096, std::numeric_limits<double>::infinity()}};
   std::string svg = render_svg(chart);

@@ -75,7 +75,7 @@ TEST_F(RunFolderTest, AWriteThatFailsIsReported) {
   EXPECT_EQ(log_error, EFBIG);
 }
 
-TEST_F(RunFolderTest, APrivateFolderIsMadeOrRestricted) {
+TEST_F(RunFolderTest, APrivateDirectoryIsCreatedOrRestricted) {
   const fs::path folder = fs::path(top_) / "DDLRUN-1";
   make_private_folder(folder);
   EXPECT_EQ(mode_of(folder), 0700);

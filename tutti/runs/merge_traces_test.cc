@@ -66,7 +66,7 @@ TEST_F(TraceMerge, SetsTheClocksOfHostsByABarrier) {
   EXPECT_DOUBLE_EQ(start_of(events, 2, "all_reduce"), 102);
 }
 
-TEST_F(TraceMerge, ReadsFlightRecordsAndMarksWhatDidNotEnd) {
+TEST_F(TraceMerge, ReadsFlightRecordsAndMarksUnfinishedOperations) {
   write("flight-rank3.json", R"({"version":1,"rank":3,"host":"red","written_ns":9000,"operations":[
     {"collective":"all_reduce","sequence":1,"communicator":0,"start_ns":1000,"end_ns":3000},
     {"collective":"barrier","sequence":2,"communicator":0,"start_ns":4000,"unfinished":true}]})");
@@ -76,7 +76,7 @@ TEST_F(TraceMerge, ReadsFlightRecordsAndMarksWhatDidNotEnd) {
   EXPECT_DOUBLE_EQ(start_of(events, 3, "barrier (unfinished)"), 3);
 }
 
-TEST_F(TraceMerge, RefusesWhatItCannotRead) {
+TEST_F(TraceMerge, RejectsUnreadableFiles) {
   std::ostringstream out;
   EXPECT_THROW(merge_traces(folder_, out), IoError);
   EXPECT_THROW(merge_traces(folder_ / "nowhere", out), IoError);

@@ -45,7 +45,7 @@ TEST(Discover, ThisHostIsComplete) {
   EXPECT_LE(std::ssize(machine.allowed_cpus), machine.cpu_count());
 }
 
-TEST(Discover, AffinityLimitsWhatMayBeUsed) {
+TEST(Discover, AffinityLimitsTheUsableCpus) {
   cpu_set_t before, one;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   int cpu = 0;

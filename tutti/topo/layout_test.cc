@@ -22,7 +22,7 @@ HostIdentity on(const std::string& machine, int socket = -1) {
 
 const Maps kAlways = [](int, int) { return true; };
 
-TEST(MakeLayout, GroupsByMachineWhateverTheDealing) {
+TEST(MakeLayout, GroupsByMachineForAnyMapping) {
   const Layout round_robin =
       make_layout({on("a"), on("b"), on("c"), on("a"), on("b"), on("c"), on("a")}, kAlways);
   ASSERT_EQ(round_robin.hosts.size(), 3u);

@@ -36,7 +36,7 @@ std::string machine_rejection(std::string_view text) {
   return "no error";
 }
 
-TEST(Machine, CountsCoresAndWhatMayBeUsed) {
+TEST(Machine, CountsCoresAndUsableCpus) {
   Machine machine = power_host("host1");
   EXPECT_EQ(machine.sockets.size(), 2u);
   EXPECT_EQ(machine.core_count(), 32);

@@ -101,7 +101,7 @@ TEST(MakeGrid, SocketsMakeADimension) {
   EXPECT_EQ(grid.dimensions[1].link.latency, LinkTable().socket.latency);
 }
 
-TEST(MakeGrid, WrongProductSaysWhatToWrite) {
+TEST(MakeGrid, AWrongProductNamesValidDimensions) {
   const auto wrong = [](const Layout& layout, const char* sizes) {
     return message_of([&] { make_grid(layout, parse_dimensions(sizes)); });
   };

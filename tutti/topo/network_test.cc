@@ -22,7 +22,7 @@ TEST(SocketAddress, IsReadAndWritten) {
     EXPECT_FALSE(SocketAddress::parse(text)) << text;
 }
 
-TEST(SocketAddress, OfOtherFamiliesThereIsNone) {
+TEST(SocketAddress, OtherFamiliesAreNotSupported) {
   sockaddr local{};
   local.sa_family = AF_UNIX;
   EXPECT_FALSE(SocketAddress::copy(&local));

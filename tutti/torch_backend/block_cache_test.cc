@@ -22,7 +22,7 @@ TEST(BlockCache, GivesTheSameMemoryAgain) {
   EXPECT_TRUE(cache.arena()->find(first, 4 * kMiB));
 }
 
-TEST(BlockCache, KnowsWhatIsNotItsOwn) {
+TEST(BlockCache, RecognisesMemoryOfOthers) {
   BlockCache cache(std::make_shared<comm::Arena>());
   int other = 0;
   EXPECT_FALSE(cache.give_back(&other));

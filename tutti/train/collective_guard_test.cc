@@ -44,7 +44,7 @@ TEST(CollectiveGuard, WhereRanksDifferTheyAreNamed) {
               ElementsAre("DDL-9-63 rank 0: DDL-7-00 a", "DDL-9-63 rank 1: DDL-7-00 b"));
 }
 
-TEST(CollectiveGuard, WhatWorksGoesOn) {
+TEST(CollectiveGuard, SuccessIsPassedThrough) {
   EXPECT_THAT(messages({"", "", ""}), ElementsAre("went on", "went on", "went on"));
 }
 

@@ -91,7 +91,7 @@ TEST(Lag, UpdatesWithTheGradientOfTheStepBefore) {
 }
 
 // The gradient of the non-finite step is left out, one step later.
-TEST(Lag, ABadGradientIsLeftOutWhenItsTurnComes) {
+TEST(Lag, ANonFiniteGradientIsSkippedInItsTurn) {
   const Weights late = weights_after({{1}, {2, false}, {3}, {4}}, "1");
   EXPECT_EQ(late[1], weights_after_gradients({1}));
   EXPECT_EQ(late[2], weights_after_gradients({1}));

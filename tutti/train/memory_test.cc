@@ -14,7 +14,7 @@ using testing::ThrowsMessage;
 
 constexpr MemoryNeed kNeed{.fixed = 1e9, .sample = 2e9};
 
-TEST(Memory, WhatFitsIsLetThrough) {
+TEST(Memory, RequestsThatFitAreAccepted) {
   EXPECT_NO_THROW(check_need(kNeed, 4, 2, 18e9));
   EXPECT_NO_THROW(check_need({.fixed = 1e9}, 4, 2, 1e9));  // unknown
 }

@@ -40,7 +40,7 @@ class SlowEndTask : public ToyTask {
   }
 };
 
-TEST(Pipeline, TellsHowLongAStageWaitedForAnother) {
+TEST(Pipeline, ReportsTheWaitingTimeOfAStage) {
   comm::ThreadWorld world(2);
   std::vector<double> waited(2);
   world.run([&](comm::Transport& transport) {

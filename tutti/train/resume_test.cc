@@ -178,7 +178,7 @@ TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreNotTakenForNone) {
 }
 
 // Scores on other samples are not comparable.
-TEST_F(TrainerTest, ChosenByOtherSamplesTheChoiceBeginsAnew) {
+TEST_F(TrainerTest, ASelectionByAnotherSplitStartsAgain) {
   run(2, "chosen", {{"epochs", "2"}});
   auto best = [&] { return *CheckpointFolder(base_ / "chosen/checkpoints", 1).best(); };
   EXPECT_EQ(best().texts.at("chosen_by"), "test");

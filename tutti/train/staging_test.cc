@@ -50,7 +50,7 @@ TEST_F(StagingTest, EveryFileArrives) {
   EXPECT_FALSE(fs::exists(base_ / "local/a.h5.part"));
 }
 
-TEST_F(StagingTest, WhatIsThereIsNotReadAgain) {
+TEST_F(StagingTest, StagedFilesAreNotReadAgain) {
   stage(2);
   write("shared/deep/b.h5", "ccc");  // the same size: taken for the same file
   write("shared/empty", "no more");
@@ -59,7 +59,7 @@ TEST_F(StagingTest, WhatIsThereIsNotReadAgain) {
   EXPECT_EQ(contents(base_ / "local/empty"), "no more");
 }
 
-TEST_F(StagingTest, AnEmptyFolderIsNoTrouble) {
+TEST_F(StagingTest, AnEmptyDirectoryIsAccepted) {
   fs::remove_all(base_ / "shared");
   fs::create_directories(base_ / "shared");
   stage(2);

@@ -11,7 +11,7 @@
 namespace tutti::train {
 namespace {
 
-TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
+TEST_F(TrainerTest, RanksComputeTheSameAsOneRank) {
   const Result one = run(1, "one", {{"steps", "12"}, {"batch", "24"}});
   const Result three = run(3, "three", {{"steps", "12"}, {"bucket_bytes", "1024"}});
   const Result accumulated = run(1, "accumulated", {{"steps", "12"}, {"accumulate", "3"}});
@@ -23,7 +23,7 @@ TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
   EXPECT_EQ(one.weights[10], 0);  // does not contribute to the loss
 }
 
-TEST_F(TrainerTest, StagesDoWhatOneRankWouldDo) {
+TEST_F(TrainerTest, StagesComputeTheSameAsOneRank) {
   const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"ema_decay", "0.5"}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
@@ -59,7 +59,7 @@ TEST_F(TrainerTest, StagesClipAsOneRankWould) {
   }
 }
 
-TEST_F(TrainerTest, SlicesDoWhatAllWouldDo) {
+TEST_F(TrainerTest, ShardedUpdatesMatchFullUpdates) {
   const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"clip_norm", "1"}};
   auto with = [&](const char* update, Settings more = {}) {
     more.emplace_back("update", update);

@@ -46,7 +46,7 @@ def check_a_part_that_is_set_anew_takes_the_place_of_the_old_one():
     assert_close(state.model, network(seed=2), 0)
 
 
-def dealt(sampler):
+def samples_of(sampler):
     """Returns the samples of all ranks."""
     return hvd.allgather(torch.tensor(list(sampler), dtype=torch.int64)).tolist()
 
@@ -61,8 +61,8 @@ def check_sampler():
     orders = []
     for epoch in range(2):
         sampler.set_epoch(epoch)
-        assert sorted(dealt(sampler)) == dataset
-        orders.append(dealt(sampler))
+        assert sorted(samples_of(sampler)) == dataset
+        orders.append(samples_of(sampler))
         for i, _ in enumerate(loader):
             sampler.record_batch(i, 2)
             assert sampler.processed_num == 2 * (i + 1) * size
@@ -78,7 +78,7 @@ def check_sampler():
     state.restore()
     assert sampler.processed_num == 4 * size and len(sampler) == 4
     done = hvd.allgather(torch.tensor(first)).tolist()
-    assert sorted(done + dealt(sampler)) == dataset  # every sample is processed exactly once
+    assert sorted(done + samples_of(sampler)) == dataset  # every sample is processed exactly once
     sampler.set_epoch(3)
     assert sampler.processed_num == 0 and len(sampler) == 8
 
@@ -86,10 +86,10 @@ def check_sampler():
 def check_sampler_of_what_does_not_divide():
     sampler = hvd.elastic.ElasticSampler(list(range(size + 1)), shuffle=False)
     assert len(sampler) == len(list(sampler)) == 2
-    assert set(dealt(sampler)) == set(range(size + 1))
+    assert set(samples_of(sampler)) == set(range(size + 1))
     sampler.record_batch(0, 1)
     sampler.load_state_dict(sampler.state_dict())
-    assert dealt(sampler) == [size] * size  # one sample remains: all ranks get it
+    assert samples_of(sampler) == [size] * size  # one sample remains: all ranks get it
     sampler.record_batch(0, 1)
     sampler.load_state_dict(sampler.state_dict())
     assert list(sampler) == [] and len(sampler) == 0

@@ -88,11 +88,11 @@ def check_parameters_without_gradients():
     class Chosen(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.places = torch.nn.Parameter(torch.tensor([1, 3 + rank], dtype=torch.int32), requires_grad=False)
+            self.indices = torch.nn.Parameter(torch.tensor([1, 3 + rank], dtype=torch.int32), requires_grad=False)
             self.values = torch.nn.Parameter(torch.rand(5))
 
         def forward(self, x):
-            return self.values[self.places.long()] * x
+            return self.values[self.indices.long()] * x
 
     model = Chosen()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
@@ -102,7 +102,7 @@ def check_parameters_without_gradients():
     start = model.values.detach().clone()
     model(torch.ones(2)).sum().backward()
     optimizer.step()
-    assert model.places.tolist() == [1, 3] and model.places.grad is None
+    assert model.indices.tolist() == [1, 3] and model.indices.grad is None
     assert torch.allclose(start - model.values.detach(), torch.tensor([0.0, 0.19, 0.0, 0.19, 0.0]))
     assert_same_everywhere(model.state_dict())
 
@@ -226,9 +226,9 @@ def check_sparse_gradients_are_sparse_in_the_step():
             optimizer.zero_grad(set_to_none=step % 2 == 0)
             other.zero_grad()
             for p, r in itertools.product(range(passes), range(size)):
-                places = torch.tensor([[r, step, 9 - r], [step, p, r]])
-                (reference(places).sum() / size).backward()
-                table(places).sum().backward() if r == rank else None
+                indices = torch.tensor([[r, step, 9 - r], [step, p, r]])
+                (reference(indices).sum() / size).backward()
+                table(indices).sum().backward() if r == rank else None
             optimizer.step()
             other.step()
             assert table.weight.grad.is_sparse

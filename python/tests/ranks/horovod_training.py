@@ -60,10 +60,10 @@ def check_gradients_lie_in_library_memory():
         optimizer.zero_grad(set_to_none=False)
         loss_of(model, step, rank).backward()
         optimizer.step()
-        places = [p.grad.data_ptr() for p in model.parameters()]
+        addresses = [p.grad.data_ptr() for p in model.parameters()]
         if step > 0:
-            assert places == last
-        last = places
+            assert addresses == last
+        last = addresses
     assert _comm.statistics()["copied_bytes"] == before
 
 

@@ -28,7 +28,7 @@ TEST(ControlMessage, ReportsComeBackAsTheyWent) {
   EXPECT_THAT(received->reports[1].activity(), HasSubstr("has not called anything"));
 }
 
-TEST(ControlMessage, FailuresKeepKindCodeAndSentence) {
+TEST(ControlMessage, FailuresKeepKindCodeAndMessage) {
   const ControlMessage sent{.kind = ControlMessage::Kind::kDeath,
                             .failure = Result::failure(ErrorKind::kTimeout, "DDL-4-05", "Gave up."),
                             .dead_rank = 9};
@@ -40,7 +40,7 @@ TEST(ControlMessage, FailuresKeepKindCodeAndSentence) {
   EXPECT_EQ(received->failure.message(), "Gave up.");
 }
 
-TEST(ControlMessage, OtherTextIsRefused) {
+TEST(ControlMessage, MalformedMessagesAreRejected) {
   EXPECT_FALSE(ControlMessage::parse(""));
   EXPECT_FALSE(ControlMessage::parse("hello, this is not news"));
   std::string text =

@@ -32,7 +32,7 @@ std::vector<int> look(KeepaliveRing& one, KeepaliveRing* other = nullptr) {
   return dead;
 }
 
-TEST(KeepaliveRing, WhoSaysGoodbyeIsNotDead) {
+TEST(KeepaliveRing, ARankThatLeavesCleanlyIsNotDead) {
   KeepaliveRing one;
   auto other = std::make_unique<KeepaliveRing>();
   one.open(kSecret, 0);
@@ -58,7 +58,7 @@ TEST(KeepaliveRing, WhoEndsWithoutAWordIsDead) {
   EXPECT_THAT(look(one), ElementsAre(1));
 }
 
-TEST(KeepaliveRing, NobodyIsExpectedWhereThereIsNoAddress) {
+TEST(KeepaliveRing, RanksWithoutAddressAreNotExpected) {
   KeepaliveRing one;
   one.open(kSecret, 0);
   one.connect(1, "");

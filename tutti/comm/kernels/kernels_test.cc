@@ -332,7 +332,7 @@ TEST_P(Kernels, CopiesAreCopies) {
   }
 }
 
-TEST_P(Kernels, SaysWhatItRunsOn) {
+TEST_P(Kernels, ReportsItsInstructionSet) {
   EXPECT_STREQ(simd_target(), hwy::TargetName(GetParam()));
 }
 

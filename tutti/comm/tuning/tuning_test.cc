@@ -55,7 +55,7 @@ TEST(Tuning, IsOutdatedOnceTheMachineIsCalm) {
   EXPECT_FALSE(is_outdated(tuning, 0));
 }
 
-TEST(Tuning, ComesBackAsItWas) {
+TEST(Tuning, RoundTrips) {
   const Tuning tuning = example();
   const auto read = parse_tuning(to_json(tuning, "key"), "key", grid_of(2, 2));
   ASSERT_TRUE(read);
@@ -69,7 +69,7 @@ TEST(Tuning, ComesBackAsItWas) {
   EXPECT_EQ(read->measured[0].bytes, 1024);
 }
 
-TEST(Tuning, WhatDoesNotFitIsNotRead) {
+TEST(Tuning, MismatchedFilesAreIgnored) {
   const topo::Grid grid = grid_of(2, 2);
   const std::string good = to_json(example(), "key");
   EXPECT_FALSE(parse_tuning(good, "another key", grid));
@@ -96,7 +96,7 @@ TEST(Tuning, WhatDoesNotFitIsNotRead) {
   EXPECT_FALSE(parse_tuning(other, "key", grid));
 }
 
-TEST(Tuning, KeysTellJobsApart) {
+TEST(Tuning, KeysDifferByJob) {
   const topo::Machine machine = topo::synthetic_machine("pack:2 core:4 pu:1");
   const std::string key = tuning_key(machine, grid_of(2, 4), "mpi_Open MPI v4.1.4");
   EXPECT_NE(key, tuning_key(machine, grid_of(4, 2), "mpi_Open MPI v4.1.4"));

@@ -136,7 +136,7 @@ TEST(DenseConv, GivesEvenPixelsWithTheirGradients) {
   }
 }
 
-TEST(DenseConv, NeedsNobodyToSeeWhatItAdds) {
+TEST(DenseConv, GradientOfOneInputDoesNotReachTheOthers) {
   torch::manual_seed(2);
   const Leaves leaves({{16, 16}, 16, 2, 6, 6});
   const DenseFeatures features_out =

@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, FloatConv,
                                          Shape{{5, 3}, 6, 1, 11, 9, true, 3, 2},
                                          Shape{{8, 8}, 4, 2, 12, 8, false, 3, 1, 2}));
 
-TEST(FloatConv, LeavesOutWhatNobodyAsksFor) {
+TEST(FloatConv, SkipsGradientsThatAreNotRequested) {
   torch::manual_seed(2);
   const Tensor first = random_image({2, 16, 6, 6}),
                second = random_image({2, 24, 6, 6}).requires_grad_(),

@@ -59,7 +59,7 @@ TEST(CommandLine, DashesInNamesEqualsSignsAndTheEndOfOptions) {
   EXPECT_THAT(line.program, ElementsAre("-odd", "x"));
 }
 
-TEST(CommandLine, WrongWordsAreExplained) {
+TEST(CommandLine, UnknownArgumentsAreExplained) {
   EXPECT_THAT(error_of([] { parse({"--hostfil", "f", "x"}); }), HasSubstr("Did you mean hostfile"));
   EXPECT_THAT(error_of([] { parse({"-H"}); }), HasSubstr("DDL-3-02 -H needs a value"));
   EXPECT_THAT(error_of([] { parse({"-n", "zero", "x"}); }), HasSubstr("DDL-1-03"));

@@ -37,7 +37,7 @@ class Programs : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(Programs, PythonIsWhatThereIs) {
+TEST_F(Programs, FindsTheInstalledPython) {
   make("python3", true);
   EXPECT_THAT(complete_program({"python", "a.py", "--x"}, folder_.string()).arguments,
               ElementsAre("python3", "a.py", "--x"));

@@ -22,7 +22,7 @@ TEST(NodeList, Expands) {
   EXPECT_THAT(expand_node_list("r[0-1]n[1-2]", ""), ElementsAre("r0n1", "r0n2", "r1n1", "r1n2"));
 }
 
-TEST(NodeList, RejectsWhatIsNone) {
+TEST(NodeList, RejectsInvalidLists) {
   for (const char* text : {"", "a,", ",a", "n[1-3", "n1-3]", "n[3-1]", "n[a-b]", "n[]", "n[1-]",
                            "n[-1]", "a b", "-H", "n[0-99999999]", "n[0-999]m[0-999]", "a;b",
                            "n[0-4294967295]", "n[0-65535,0-65535]", "n[4294967296]"}) {
@@ -36,7 +36,7 @@ TEST(NodeList, TakesTheLargestNumber) {
               ElementsAre("n4294967294", "n4294967295"));
 }
 
-TEST(NodeList, RefusesNamesThatNoHostHas) {
+TEST(NodeList, RejectsInvalidHostNames) {
   EXPECT_THAT(error_of([] { expand_node_list(std::string(254, 'a'), "X"); }),
               HasSubstr("DDL-3-05 X: "));
 }

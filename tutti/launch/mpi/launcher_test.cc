@@ -9,7 +9,7 @@
 namespace tutti::launch {
 namespace {
 
-TEST(Mpi, IsKnownByItsWords) {
+TEST(Mpi, IsRecognisedByItsVersionText) {
   struct Case {
     const char *words, *name, *version;
   };

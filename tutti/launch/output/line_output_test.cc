@@ -5,7 +5,7 @@
 namespace tutti::launch {
 namespace {
 
-TEST(LineOutput, HoldsBackWhatIsNoLineYet) {
+TEST(LineOutput, BuffersIncompleteLines) {
   std::string out;
   LineOutput lines("", [&](std::string_view text) { out += text; });
   lines.add("on");

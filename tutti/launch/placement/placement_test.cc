@@ -25,7 +25,7 @@ std::vector<std::string> names_by_rank(const Rankfile& rankfile) {
 
 const std::string kData = TUTTI_LAUNCH_TESTDATA;
 
-TEST(Placement, FourHostsOfFourAcceleratorsAsEverKnown) {
+TEST(Placement, FourHostsOfFourAcceleratorsAsInDdl) {
   const topo::Machine machine = topo::parse_machine(os::read_text(TUTTI_MACHINE));
   const Rankfile rankfile = place(hosts(4), machine, {});
   EXPECT_EQ(to_text(rankfile), os::read_text(kData + "/four_hosts.rankfile"));
@@ -81,7 +81,7 @@ TEST(Placement, OddCountsShareCoresEvenly) {
   EXPECT_EQ(rankfile.ranks[2].cores.size(), 8u);
 }
 
-TEST(Placement, UnevenHostsAreDealtRoundByRound) {
+TEST(Placement, UnevenHostsAreFilledRoundRobin) {
   const topo::Machine machine = topo::synthetic_machine("pack:1 core:8 pu:1");
   EXPECT_THAT(names_by_rank(place({{"a", 3}, {"b", 1}, {"c", 2}}, machine, {})),
               ElementsAre("a", "b", "c", "a", "c", "a"));

@@ -17,7 +17,7 @@ Rankfile two_ranks() {
   return place({{"a"}}, topo::synthetic_machine("core:4 pu:1"), {.ranks = 2});
 }
 
-TEST(Environment, RanksGetWhatScriptsExpect) {
+TEST(Environment, RanksGetTheVariablesThatScriptsExpect) {
   const Environment out =
       rank_environment({{"PATH", "/bin"}, {"VIRTUAL_ENV", "/v"}, {"HOME", "/h"}}, two_ranks(),
                        {.mode = "p:2x1x1x1",
@@ -41,7 +41,7 @@ TEST(Environment, RanksGetWhatScriptsExpect) {
                               {"WORLD_SIZE", "2"}}));
 }
 
-TEST(Environment, WhatTheUserHasSetWins) {
+TEST(Environment, VariablesSetByTheUserWin) {
   const Environment own = {
       {"DDL_OPTIONS", "-mode r"}, {"OMP_NUM_THREADS", "7"}, {"MASTER_PORT", "99"},
       {"PYTHONPATH", "/mine"},    {"HOME", "/h"},           {"TUTTI_WATCH", "old"}};
@@ -90,7 +90,7 @@ TEST(Environment, OutsideOfJobsIsLeftAlone) {
   EXPECT_EQ(without_outer_job(own), own);
 }
 
-TEST(Environment, UnknownVariablesAreNoExports) {
+TEST(Environment, UnknownVariablesAreNotExported) {
   for (const char* text : {"NOT_SET", "", "=1"}) {
     EXPECT_THAT(error_of([&] { rank_environment({}, two_ranks(), {.exports = {text}}); }),
                 HasSubstr("DDL-3-16"))
@@ -104,7 +104,7 @@ TEST(Environment, RanksThatShareCoresGetOneThreadEach) {
   EXPECT_EQ(rank_environment({}, shared, {}).at("OMP_NUM_THREADS"), "1");
 }
 
-TEST(Environment, OurPythonModulesAreFoundBesideTheProgram) {
+TEST(Environment, PythonModulesAreFoundNextToTheProgram) {
   namespace fs = std::filesystem;
   const fs::path top = fs::path(testing::TempDir()) / ("launch_python_" + std::to_string(getpid()));
   fs::create_directories(top / "bin");

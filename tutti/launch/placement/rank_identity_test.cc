@@ -12,7 +12,7 @@ std::optional<os::RankIdentity> rank_in(const os::Environment& environment) {
   });
 }
 
-TEST(RankIdentity, OurOwnListOfHostsKnowsBetter) {
+TEST(RankIdentity, TheHostListOfDdlrunTakesPrecedence) {
   const auto identity = rank_in({{"PMI_RANK", "3"},
                                  {"PMI_SIZE", "4"},
                                  {"MPI_LOCALRANKID", "0"},
@@ -22,7 +22,7 @@ TEST(RankIdentity, OurOwnListOfHostsKnowsBetter) {
   EXPECT_EQ(identity->local_size, 3);
 }
 
-TEST(RankIdentity, SlurmDoesNotSayHowManyRanksAHostHas) {
+TEST(RankIdentity, SlurmDoesNotSetTheRanksPerHost) {
   const auto identity = rank_in(
       {{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"DDL_HOST_LIST", "a:0,2,4,6;b:1,5"}});
   EXPECT_EQ(identity->local_rank, 1);

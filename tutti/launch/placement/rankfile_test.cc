@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Rankfile, ReadsWhatOthersWrite) {
+TEST(Rankfile, ReadsFilesOfOtherTools) {
   const Rankfile read = parse_rankfile(
       "# by hand\n#nodes = 2\nrank 1=b slot=0-3\n rank 0=a slot=1:*\nrank 2=a slot=0:3,1\n");
   EXPECT_EQ(read.nodes, 2);
@@ -25,7 +25,7 @@ TEST(Rankfile, ReadsWhatOthersWrite) {
   EXPECT_EQ(parse_rankfile(to_text(read)).ranks, read.ranks);
 }
 
-TEST(Rankfile, SaysWhatIsWrong) {
+TEST(Rankfile, ErrorsAreExplained) {
   const auto trouble = [](const std::string& text) {
     return error_of([&] { parse_rankfile(text, "mine"); });
   };

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(Tournament, EverybodyMeetsEverybodyOnce) {
+TEST(Tournament, EveryPairMeetsOnce) {
   for (int count = 0; count <= 9; ++count) {
     std::set<std::pair<int, int>> met;
     const std::vector<Round> rounds = round_robin_schedule(count);
@@ -28,7 +28,7 @@ TEST(Tournament, EverybodyMeetsEverybodyOnce) {
   }
 }
 
-TEST(Ring, EverybodyMeetsItsNeighbours) {
+TEST(Ring, EveryRankMeetsItsNeighbours) {
   for (int count = 4; count <= 9; ++count) {
     std::set<std::pair<int, int>> met;
     for (const Round& round : ring(count)) {

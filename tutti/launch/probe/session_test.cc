@@ -21,7 +21,7 @@ std::string answer_to(const std::string& line) {
   return out.str();
 }
 
-TEST(Serve, ReportsWhatIsHere) {
+TEST(Serve, ReportsThisHost) {
   const Question question{.path = "/nowhere:/bin:/usr/bin",
                           .folder = "/etc",
                           .program = "sh",
@@ -97,13 +97,13 @@ std::vector<Answer> ask_one(const std::vector<std::string>& command, double seco
   return ask({&session}, {"hello"}, seconds);
 }
 
-TEST(Session, GreetingsOfLoginScriptsAreSkipped) {
+TEST(Session, OutputOfLoginScriptsIsSkipped) {
   const auto answers =
       ask_one({"sh", "-c", "echo Welcome; read word; echo {$word}; cat >/dev/null"});
   EXPECT_EQ(answers[0].line, "{hello}");
 }
 
-TEST(Session, AnEndWithoutAnswerBringsItsLastWords) {
+TEST(Session, AnExitWithoutReplyReportsTheLastOutput) {
   const auto answers = ask_one({"sh", "-c", "echo Permission denied >&2; exit 255"});
   EXPECT_FALSE(answers[0].is_there);
   EXPECT_EQ(answers[0].exit_code, 255);
@@ -116,7 +116,7 @@ TEST(Session, SilenceIsATimeOut) {
   EXPECT_EQ(explain("h", answers[0], "ddlrun").code, "DDL-3-21");
 }
 
-TEST(Session, WhatSshSaysIsExplained) {
+TEST(Session, SshErrorsAreExplained) {
   const auto code = [](const char* words, int exit_code = 255) {
     return explain("h", {.errors = words, .exit_code = exit_code}, "/opt/ddlrun").code;
   };

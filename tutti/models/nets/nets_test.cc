@@ -50,7 +50,7 @@ torch::Tensor run(LayerStack& stack, torch::Tensor x) {
   return x;
 }
 
-TEST(Layers, AreCountedAsTheyAreMade) {
+TEST(Layers, AreCountedOnCreation) {
   const std::vector<Layer> layers = some_layers();
   EXPECT_EQ(parameter_count(layers), 2 * 4 * 9 + 8 + 4 * 4 * 9 + 4 + 8 + 4 * 3 * 25 + 3);
   LayerStack stack(layers, 1, torch::kFloat32);
@@ -63,7 +63,7 @@ TEST(Layers, AreCountedAsTheyAreMade) {
   EXPECT_THROW(stack.apply("none", torch::zeros({1, 2, 8, 12})), std::out_of_range);
 }
 
-TEST(LayerStack, DoesWhatModulesDo) {
+TEST(LayerStack, ComputesTheSameAsModules) {
   namespace nn = torch::nn;
   LayerStack stack(some_layers(), 2, torch::kFloat32);
   const auto p = stack.named_parameters();
@@ -225,7 +225,7 @@ TEST(ExportTraced, HoldsLayersThatAreOursOtherwise) {
       torch::allclose(torch::jit::load(file).forward({x}).toTensor(), forward(x), 1e-3, 1e-3));
 }
 
-TEST(TaskParts, BatchesAreDealtInTurn) {
+TEST(TaskParts, BatchesAreAssignedRoundRobin) {
   std::vector<std::vector<std::int64_t>> seen;
   for (int part : {1, 0})
     for_batches(5, 2, part, 2, [&](std::int64_t first, std::span<const std::int64_t> indices) {

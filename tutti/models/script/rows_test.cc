@@ -54,7 +54,7 @@ TEST_F(RowFilesTest, RowsOfAllFilesByNumber) {
   EXPECT_EQ(RowFiles(base_ / "test-0.h5", "x").size(), 1);
 }
 
-TEST_F(RowFilesTest, WhatDoesNotFitIsTold) {
+TEST_F(RowFilesTest, MismatchedFilesAreReported) {
   EXPECT_THROW(RowFiles(base_, "train", "x", "y"), IoError);
   write("train-0.h5", 2, 0);
   EXPECT_THROW(RowFiles(base_, "train", "pixels", "y"), IoError);

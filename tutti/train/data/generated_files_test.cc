@@ -56,7 +56,7 @@ class GeneratedFilesTest : public testing::Test {
   int starts_ = 0;
 };
 
-TEST_F(GeneratedFilesTest, AreDealtInTurn) {
+TEST_F(GeneratedFilesTest, AreAssignedRoundRobin) {
   const GeneratedFiles files{.train = 5, .test = 3, .per_file = 2, .digits = 4};
   EXPECT_THAT(made(0, files),
               ElementsAre("train-0000.h5 0-2", "train-0002.h5 4-5", "test-0001.h5 2-3 test"));
@@ -65,7 +65,7 @@ TEST_F(GeneratedFilesTest, AreDealtInTurn) {
   EXPECT_EQ(last_, std::pair(2.0, 2));
 }
 
-TEST_F(GeneratedFilesTest, WhatIsThereIsNotMadeAgain) {
+TEST_F(GeneratedFilesTest, ExistingFilesAreNotGeneratedAgain) {
   const GeneratedFiles files{.train = 2, .test = 1};
   EXPECT_THAT(made(0, files), ElementsAre("train-00000.h5 0-1", "test-00000.h5 0-1 test"));
   EXPECT_THAT(made(0, files), ElementsAre());
@@ -76,7 +76,7 @@ TEST_F(GeneratedFilesTest, WhatIsThereIsNotMadeAgain) {
 }
 
 // In an existing directory, and for another number of samples.
-TEST_F(GeneratedFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
+TEST_F(GeneratedFilesTest, ValidationFilesAreAddedToExistingFiles) {
   made(0, {.train = 2, .test = 1});
   GeneratedFiles files{.train = 2, .test = 1, .val = 2, .per_file = 1, .val_prefix = val_prefix(2)};
   EXPECT_THAT(made(1, files), ElementsAre("train-00001.h5 1-2", "val-2-00000.h5 0-1 val"));
@@ -89,7 +89,7 @@ TEST_F(GeneratedFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
 }
 
 // A file may take an hour, so progress must not wait for the first one.
-TEST_F(GeneratedFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
+TEST_F(GeneratedFilesTest, ProgressIsReportedBeforeTheFirstFileAndInsideEach) {
   made(0, {.train = 3, .test = 1});
   EXPECT_THAT(reports_, ElementsAre(0, 0.5, 1, 1.5, 2));
   EXPECT_EQ(starts_, 1);
@@ -141,7 +141,7 @@ TEST_F(GeneratedFilesTest, DraftsOfRunsThatWereKilledAreRemoved) {
   EXPECT_TRUE(fs::exists(folder_ / "data/other.part"));
 }
 
-TEST_F(GeneratedFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
+TEST_F(GeneratedFilesTest, AFullDiskIsPredictedAfterTheFirstFile) {
   EXPECT_NO_THROW(check_room(folder_, 5e9, 6e9));
   EXPECT_THAT([&] { check_room(folder_, 7e9, 6e9); },
               testing::ThrowsMessage<IoError>(

@@ -89,7 +89,7 @@ TEST(H5, ValuesThatAreNotFiniteAreNamed) {
               testing::ThrowsMessage<IoError>(testing::HasSubstr("it has: data")));
 }
 
-TEST(H5, WhatIsNoFileOfItsKind) {
+TEST(H5, RejectsFilesOfAnotherKind) {
   const fs::path path = fs::path(testing::TempDir()) / "h5_test_text.h5";
   std::ofstream(path) << "text";
   EXPECT_THROW(H5File(path, H5File::Mode::kRead), IoError);

@@ -18,7 +18,7 @@ struct Source {
   }
 };
 
-TEST(SampleCacheBudget, GivesNothingOfWhatDoesNotFit) {
+TEST(SampleCacheBudget, GrantsNothingIfTheDataDoNotFit) {
   SampleCacheBudget budget(10);
   EXPECT_TRUE(budget.take(6));
   EXPECT_FALSE(budget.take(5));
@@ -26,7 +26,7 @@ TEST(SampleCacheBudget, GivesNothingOfWhatDoesNotFit) {
   EXPECT_FALSE(budget.take(1));
 }
 
-TEST(SampleCache, ReadsOnceWhatTheBudgetHolds) {
+TEST(SampleCache, ReadsSamplesWithinTheBudgetOnce) {
   SampleCacheBudget budget(3 * sizeof(int));
   SampleCache<int> samples(&budget);
   samples.add(1);
@@ -53,7 +53,7 @@ TEST(SampleCache, SeveralListsShareABudget) {
   EXPECT_EQ(source.reads, 3);
 }
 
-TEST(SampleCache, WithoutABudgetOnlyWhatWasGivenIsKept) {
+TEST(SampleCache, WithoutABudgetOnlyGivenSamplesAreKept) {
   SampleCache<int> samples;
   samples.add(std::vector<int>{7, 8});
   samples.add(1);

@@ -9,7 +9,7 @@
 namespace tutti::train {
 namespace {
 
-TEST(Finite, FindsEachAtEveryPlace) {
+TEST(Finite, FindsEachAtEveryIndex) {
   using Limits = std::numeric_limits<float>;
   EXPECT_TRUE(all_finite({}));
   for (std::size_t size = 1; size < 70; ++size) {
@@ -24,7 +24,7 @@ TEST(Finite, FindsEachAtEveryPlace) {
   }
 }
 
-TEST(Finite, FindsWhatCannotBeSquared) {
+TEST(Finite, FindsValuesWhoseSquareOverflows) {
   const float most = std::nextafter(0x1p64f, 0.f);
   EXPECT_TRUE(std::isfinite(most * most));
   EXPECT_FALSE(std::isfinite(0x1p64f * 0x1p64f));

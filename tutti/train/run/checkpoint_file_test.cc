@@ -39,7 +39,7 @@ TEST(Crc32c, KnownValues) {
   EXPECT_EQ(crc32c("6789", 4, crc32c("12345", 5)), 0xe3069283u);
 }
 
-TEST_F(CheckpointTest, ComesBackAsItWas) {
+TEST_F(CheckpointTest, RoundTrips) {
   write_checkpoint(folder_ / "a.ckpt", example(7));
   const Checkpoint read = read_checkpoint(folder_ / "a.ckpt");
   EXPECT_EQ(read.step, 7);
@@ -80,7 +80,7 @@ TEST_F(CheckpointTest, KeepsTheLastAndTheBestAndPassesOverDamage) {
 }
 
 // Damaged checkpoints of later steps must not displace those written after them.
-TEST_F(CheckpointTest, WhatIsWrittenStays) {
+TEST_F(CheckpointTest, WritesAfterCorruptFilesAreKept) {
   CheckpointFolder checkpoints(folder_ / "all", 2);
   for (int step : {20, 300, 310}) checkpoints.write(example(step));
   for (const char* name : {"step-000000000300.ckpt", "step-000000000310.ckpt"})
@@ -101,7 +101,7 @@ TEST_F(CheckpointTest, NamesSortAsSteps) {
   EXPECT_TRUE(fs::exists(folder_ / "all/step-000000000999.ckpt"));
 }
 
-TEST_F(CheckpointTest, ALaterVersionIsToldNotPassedOver) {
+TEST_F(CheckpointTest, ALaterVersionIsAnError) {
   CheckpointFolder checkpoints(folder_ / "all", 9);
   checkpoints.write(example(1));
   EXPECT_EQ(checkpoints.newest()->texts.at("version"), "3");
@@ -116,7 +116,7 @@ TEST_F(CheckpointTest, ALaterVersionIsToldNotPassedOver) {
   }
 }
 
-TEST_F(CheckpointTest, SaysWhereItCannotWrite) {
+TEST_F(CheckpointTest, ReportsThePathItCannotWrite) {
   EXPECT_THROW(write_checkpoint(folder_ / "no/such/a.ckpt", example(1)), IoError);
 }
 

@@ -68,7 +68,7 @@ TEST(Config, DeprecatedNamesSetTheCurrentOptions) {
           {"staging_dir", "/local"}, {"update", "sharded"}, {"batch", "2"}, {"unknown", "1"}}));
 }
 
-TEST(Config, WhatIsWrittenIsReadBack) {
+TEST(Config, RoundTrips) {
   const CaseInfo info = example();
   const OptionTable table = info.table();
   const Options options = resolve(info, table, {{"epochs", "2.5"}, {"data", "/a \"b\""}});

@@ -23,7 +23,7 @@ TEST(Schedule, RisesThenFollowsItsShape) {
   EXPECT_NEAR(cosine.rate(1000), 0, 1e-12);
 }
 
-TEST(Schedule, PolynomialEndsWhereItIsTold) {
+TEST(Schedule, PolynomialEndsAtTheGivenStep) {
   const Schedule line =
       make({{"learning_rate", "2"}, {"schedule", "polynomial"}, {"final_lr_ratio", "0.1"}});
   EXPECT_DOUBLE_EQ(line.rate(0), 2);

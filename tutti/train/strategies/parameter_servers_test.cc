@@ -88,7 +88,7 @@ std::map<char, std::vector<double>> staleness(const std::string& order, int grou
   return found;
 }
 
-TEST(ParameterServers, StalenessIsWhatTheOrderMakesIt) {
+TEST(ParameterServers, StalenessFollowsFromTheOrder) {
   for (const std::string order : {"AAAA", "ABABAB", "ABBBAABBBBBA", "BA"})
     for (const int group_ranks : {1, 2})
       for (const int servers : {1, 2}) {

@@ -55,7 +55,7 @@ class LocalTransport : public testing::Test {
                           testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(LocalTransport, OneRankMeetsNobody) {
+TEST_F(LocalTransport, OneRankNeedsNoPeers) {
   const auto transport = start_local(job(0, 1));
   EXPECT_THAT(transport->exchange("alone"), testing::ElementsAre("alone"));
   EXPECT_FALSE(transport->next_oob_message().has_value());
@@ -63,12 +63,12 @@ TEST_F(LocalTransport, OneRankMeetsNobody) {
   EXPECT_EQ(transport->next_oob_message()->text, "to myself");
 }
 
-TEST_F(LocalTransport, RefusesARankThatCannotBe) {
+TEST_F(LocalTransport, RejectsInvalidRanks) {
   EXPECT_THROW(start_local(job(2, 2)), ConfigError);
   EXPECT_THROW(start_local(job(-1, 2)), ConfigError);
 }
 
-TEST_F(LocalTransport, EveryoneLearnsWhoDidNotCome) {
+TEST_F(LocalTransport, AllRanksReportTheMissingOnes) {
   auto joining = start(job(2, 4));
   auto host = start(job(0, 4, 1));
   const std::string missing = "of 4 ranks, these did not join within 1 s: 1, 3.";
@@ -76,7 +76,7 @@ TEST_F(LocalTransport, EveryoneLearnsWhoDidNotCome) {
   EXPECT_THAT(joining.get(), AllOf(HasSubstr("DDL-6-20"), HasSubstr(missing)));
 }
 
-TEST_F(LocalTransport, SaysWhenRankZeroDidNotCome) {
+TEST_F(LocalTransport, ReportsThatRankZeroIsMissing) {
   EXPECT_THAT(start(job(1, 2, 0.01)).get(), HasSubstr("DDL-6-20 rank 0 did not join"));
 }
 
@@ -142,7 +142,7 @@ TEST_F(LocalTransport, AProcessOfAnotherUserIsNotRankZero) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_F(LocalTransport, ARankThatComesTwiceIsRefused) {
+TEST_F(LocalTransport, ADuplicateRankIsRejected) {
   auto host = start(job(0, 3));
   auto one = start(job(1, 3)), two = start(job(1, 3));
   std::future<std::string> other;
@@ -177,7 +177,7 @@ TEST_F(LocalTransport, AnExchangeWithARankThatEndedFailsEverywhere) {
   EXPECT_EQ(failures, 2);
 }
 
-TEST(LocalJob, ComesFromTheEnvironment) {
+TEST(LocalJob, IsReadFromTheEnvironment) {
   setenv("RANK", "3", 1);
   setenv("WORLD_SIZE", "5", 1);
   setenv("MASTER_PORT", "29500", 1);

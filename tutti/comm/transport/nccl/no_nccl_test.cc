@@ -7,7 +7,7 @@
 namespace tutti::comm {
 namespace {
 
-TEST(WithoutNccl, SaysHowToGetIt) {
+TEST(WithoutNccl, ExplainsHowToEnableIt) {
   if (has_nccl()) GTEST_SKIP() << "this library has NCCL";
   const auto transport = ThreadWorld(1).transport(0);
   EXPECT_THAT([&] { start_nccl(*transport, 0, {{0}}); },

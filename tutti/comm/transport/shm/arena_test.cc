@@ -25,7 +25,7 @@ std::uintptr_t number(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-TEST(Arena, GivesAlignedMemoryAndSaysWhatIsUsable) {
+TEST(Arena, ReturnsAlignedMemoryAndItsUsableSize) {
   Arena arena;
   for (const std::size_t bytes : {0, 1, 64, 65, 4096, 100000}) {
     for (const std::size_t alignment : {8, 64, 256, 4096, 1 << 21}) {
@@ -91,7 +91,7 @@ TEST(Arena, GrowsBySegments) {
   for (void* block : blocks) arena.free(block);
 }
 
-TEST(Arena, FindsWhatLiesInsideOneSegmentOnly) {
+TEST(Arena, FindsRangesInsideOneSegmentOnly) {
   Arena arena;
   auto* block = static_cast<std::byte*>(arena.allocate(1000));
   const auto location = arena.find(block + 10, 990);
@@ -102,7 +102,7 @@ TEST(Arena, FindsWhatLiesInsideOneSegmentOnly) {
   EXPECT_FALSE(arena.find(nullptr, 0));
 }
 
-TEST(Arena, RefusesToFreeWhatItDidNotGive) {
+TEST(Arena, RejectsToFreeOtherMemory) {
   Arena arena;
   int foreign = 0;
   auto* block = static_cast<std::byte*>(arena.allocate(1000));
@@ -234,7 +234,7 @@ TEST(PeerArena, OfAKilledProcessFailsCleanlyAndStaysMapped) {
   EXPECT_FALSE(PeerArena::open(directory, &late));
 }
 
-TEST(PeerArena, RefusesMemoryThatIsNoArena) {
+TEST(PeerArena, RejectsMemoryOutsideOfArenas) {
   const auto memory = SharedMemory::create(100);
   std::unique_ptr<PeerArena> peer;
   const Result result = PeerArena::open(memory->handle(), &peer);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kAnyYieldIsLong = -1;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-TEST(SpinBackoff, SleepsAfterALongYieldToAStranger) {
+TEST(SpinBackoff, SleepsAfterALongYieldToAnotherProcess) {
   SpinBackoff backoff(kAnyYieldIsLong);
   EXPECT_TRUE(backoff.yield(0));
   EXPECT_TRUE(backoff.prefers_sleep(now_ns()));
@@ -41,7 +41,7 @@ TEST(SpinBackoff, IsNotAskedForAnExcuseAfterAShortYield) {
   EXPECT_FALSE(backoff.prefers_sleep(now_ns()));
 }
 
-TEST(SpinBackoff, SleepsLongerWhereStrangersStay) {
+TEST(SpinBackoff, SleepsLongerWhileOtherProcessesRun) {
   constexpr std::int64_t kMillisecond = 1'000'000;
   SpinBackoff backoff;
   std::int64_t now = now_ns();

@@ -66,7 +66,7 @@ TEST_F(Pipes, AnUnwantedMessageIsKeptUntilWanted) {
   EXPECT_EQ(later, large);
 }
 
-TEST_F(Pipes, NobodyListeningHoldsTheSenderBack) {
+TEST_F(Pipes, ASendWithoutReceiveStaysPending) {
   const auto sending = four.send(7, 1, large.data(), large_bytes);
   int unrelated = 0;
   const auto other = seven.receive(7, 1, &unrelated, sizeof unrelated);

@@ -137,7 +137,7 @@ TEST(SharedMemory, ReservedPagesExistAndReleasedOnesGo) {
   EXPECT_EQ(memory->data()[5000], std::byte{0});
 }
 
-TEST(SharedMemory, AnAbsurdWishIsAnErrorThatTellsWhatIsFree) {
+TEST(SharedMemory, AnAbsurdSizeIsAnErrorThatStatesTheFreeSpace) {
   EXPECT_THROW(SharedMemory::create(SIZE_MAX), MemoryError);
   EXPECT_THROW(SharedMemory::create(std::size_t{1} << 60), MemoryError);
   const auto huge = static_cast<std::size_t>(os::free_memory().machine) * 2;

@@ -18,7 +18,7 @@ TEST(ThreadWorld, PretendsHosts) {
   EXPECT_EQ(world.transport(2)->host_name(), "blue");
 }
 
-TEST(ThreadWorld, RefusesWhatCannotBe) {
+TEST(ThreadWorld, RejectsInvalidRequests) {
   EXPECT_THROW(ThreadWorld(0), ConfigError);
   EXPECT_THROW(ThreadWorld(2, {"red"}), ConfigError);
   const ThreadWorld world(2);
@@ -63,7 +63,7 @@ TEST(ThreadWorld, ALargeSendIsThroughOnlyWhenReceived) {
   EXPECT_EQ(received, sent);
 }
 
-TEST(ThreadWorld, WhatAKilledRankSentIsLost) {
+TEST(ThreadWorld, MessagesOfAKilledRankAreLost) {
   ThreadWorld world(3);
   const auto killed = world.transport(1), other = world.transport(0);
   int value = 1, received = 0;
@@ -87,7 +87,7 @@ TEST(ThreadWorld, AnExchangeWithAKilledRankFails) {
   }
 }
 
-TEST(ThreadWorld, WhatAPausedRankSendsComesWhenItResumes) {
+TEST(ThreadWorld, MessagesOfAPausedRankArriveWhenItResumes) {
   ThreadWorld world(2);
   const auto paused = world.transport(1), other = world.transport(0);
   world.pause(1);
@@ -104,7 +104,7 @@ TEST(ThreadWorld, WhatAPausedRankSendsComesWhenItResumes) {
   EXPECT_EQ(other->next_oob_message()->text, "late");
 }
 
-TEST(ThreadWorld, RunThrowsWhatARankThrewAndReleasesTheOthers) {
+TEST(ThreadWorld, RunRethrowsTheErrorOfARankAndReleasesTheOthers) {
   ThreadWorld world(3);
   EXPECT_THROW(world.run([](Transport& transport) {
     if (transport.rank() == 2) throw ConfigError("DDL-1-01", "wrong");

@@ -43,7 +43,7 @@ DetectorTargets some_targets() {
   return targets;
 }
 
-TEST(DetectModel, ShapesOfWhatItSays) {
+TEST(DetectModel, ShapesOfItsOutputs) {
   Network network(tiny(), 1, torch::kFloat32);
   const DetectorOutput output = network.forward(torch::randn({2, 16, 16, 24}), true);
   EXPECT_EQ(output.boxes.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));

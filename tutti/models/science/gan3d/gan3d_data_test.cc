@@ -241,7 +241,7 @@ Comparison compared(int count, double stretch) {
   return comparison;
 }
 
-TEST(Compare, SeesWhatIsWrong) {
+TEST(Compare, DetectsDifferences) {
   const Verdict same = compare(compared(400, 0)), other = compare(compared(400, 0.03));
   EXPECT_LT(same.error(), 0.03);
   EXPECT_LT(same.longitudinal, 0.06);

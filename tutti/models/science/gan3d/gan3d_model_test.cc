@@ -271,7 +271,7 @@ std::pair<RealShowers, RealShowers> two_halves() {
   return {half(0), half(24)};
 }
 
-TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
+TEST(Gan3dLosses, ProfileDistanceSeparatesDistributions) {
   const auto [a, b] = two_halves();
   auto distance = [&a = a, &b = b](const torch::Tensor& generated) {
     return profile_distance(generated, a.energies, b.cells, b.energies).item<double>();
@@ -287,7 +287,7 @@ TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
   EXPECT_TRUE(torch::isfinite(same.grad()).all().item<bool>());
 }
 
-TEST(Gan3dLosses, ResponseDistanceTellsDistributionsApart) {
+TEST(Gan3dLosses, ResponseDistanceSeparatesDistributions) {
   const auto [a, b] = two_halves();
   auto distance = [&a = a, &b = b](const torch::Tensor& generated) {
     return response_distance(generated, a.energies, b.cells, b.energies).item<double>();

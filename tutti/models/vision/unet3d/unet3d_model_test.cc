@@ -178,7 +178,19 @@ train::Batch one_head() {
           {}};
 }
 
-TEST(UnetTask, LearnsAHeadByHeart) {
+TEST(UnetOptions, DoublingIsADeprecatedNameOfUpsampling) {
+  const OptionTable table = case_info().table();
+  const auto upsampling_of = [&](const train::Settings& settings) {
+    return train::resolve(case_info(), table, settings).text("upsampling");
+  };
+  EXPECT_EQ(upsampling_of({{"doubling", "upsample"}}), "nearest");
+  EXPECT_EQ(upsampling_of({{"doubling", "deconvolution"}}), "deconvolution");
+  train::Settings saved = {{"doubling", "upsample"}};  // config.toml of an earlier release
+  train::use_current_names(table, saved);
+  EXPECT_EQ(saved, (train::Settings{{"upsampling", "nearest"}}));
+}
+
+TEST(UnetTask, OverfitsOneScan) {
   const OptionTable table = case_info().table();
   const Options options = train::resolve(
       case_info(), table, {{"size", "tiny"}, {"augment", "0"}, {"filters", "4"}, {"depth", "2"}});
