@@ -45,7 +45,7 @@ fonts-dejavu-core      build  train: their letters
 libgmock-dev           build  matchers of the unit tests
 zlib1g-dev             build  tests: compressed .npz files
 hwloc-nox              test   lstopo, to look at what topo sees
-mpich                  test   second MPI: must build too, peer of the benchmarks
+mpich                  test   second MPI: must build too, baseline of the benchmarks
 libmpich-dev           test   its headers
 clang-format-19        test   the format check
 openssh-server         test   scripts/testbed: one sshd per host
@@ -61,13 +61,13 @@ python3-pip            test   the Python modules as a wheel
 python3-setuptools     test   the same
 python3-wheel          test   the same
 python3-scipy          test   learn: sparse matrices
-python3-sklearn        test   learn: the conventions kept, peer of the benchmarks
+python3-sklearn        test   learn: the conventions kept, baseline of the benchmarks
 python3-pandas         test   learn: tables as input
 python3-torch          test   the scripts whose process group torch_backend is
 python3-h5py           test   examples and tests: data sets from Python
-libgloo-dev            test   peer of the benchmarks
-liblinear-tools        test   peer of the benchmarks of linear models
-python3-xgboost        test   peer of the benchmarks of trees
+libgloo-dev            test   baseline of the benchmarks
+liblinear-tools        test   baseline of the benchmarks of linear models
+python3-xgboost        test   baseline of the benchmarks of trees
 python3-sphinx         docs   the documentation site
 python3-myst-parser    docs   Markdown pages in the site
 python3-sphinx-rtd-theme docs the theme of the site

@@ -37,8 +37,8 @@ class Contest {
       testbed_.emplace(testbed_script(), settings_.hosts, settings_.link_gigabits,
                        scratch_.path() / "testbed.log", interrupt_);
     enter("tutti", settings_.memory);
-    for (const std::string& peer : settings_.peers) enter(peer, {"foreign"});
-    if (settings_.hosts == 1) enter("traffic", {"foreign"});
+    for (const std::string& baseline : settings_.baselines) enter(baseline, {"caller"});
+    if (settings_.hosts == 1) enter("traffic", {"caller"});
     Progress progress(static_cast<int>(settings_.sizes.size()) * (effort_.rounds + 1));
     try {
       for (; outcome_.sizes < settings_.sizes.size(); ++outcome_.sizes)

@@ -9,8 +9,8 @@ namespace {
 
 using Args = std::vector<std::string>;
 
-void append(Args& words, const Args& more) {
-  words.insert(words.end(), more.begin(), more.end());
+void append(Args& command, const Args& more) {
+  command.insert(command.end(), more.begin(), more.end());
 }
 
 // All hosts of the testbed are on this machine, so their ranks share its cores.
@@ -38,11 +38,11 @@ std::string host_list(const AllreduceSettings& settings, int slots) {
   return list;
 }
 
-// Prefixes `words` with the command that runs them on a host of the testbed.
-Args on_host(const LaunchTask& task, int host, const Args& words) {
-  if (!task.settings.on_testbed) return words;
+// Prefixes `command` with the command that runs it on a host of the testbed.
+Args on_host(const LaunchTask& task, int host, const Args& command) {
+  if (!task.settings.on_testbed) return command;
   Args result = Testbed::prefix(task.testbed, host_name(host));
-  append(result, words);
+  append(result, command);
   return result;
 }
 
@@ -57,14 +57,14 @@ LaunchTask with_kept_heap(LaunchTask task) {
 
 std::vector<ProcessSpec> run_openmpi(const LaunchTask& task, const Args& placement) {
   const AllreduceSettings& settings = task.settings;
-  Args words = {"mpirun.openmpi", "-np", std::to_string(settings.ranks())};
-  append(words, placement);
+  Args command = {"mpirun.openmpi", "-np", std::to_string(settings.ranks())};
+  append(command, placement);
   if (settings.on_testbed)
-    append(words, {"--host", host_list(settings, settings.ranks_per_host), "--map-by",
-                   settings.map_by_node ? "node" : "slot"});
-  append(words, task.worker);
-  return {
-      {on_host(task, 0, words), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}}};
+    append(command, {"--host", host_list(settings, settings.ranks_per_host), "--map-by",
+                     settings.map_by_node ? "node" : "slot"});
+  append(command, task.worker);
+  return {{on_host(task, 0, command),
+           {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}}};
 }
 
 }  // namespace
@@ -85,25 +85,25 @@ std::vector<ProcessSpec> launch_openmpi_plain(const LaunchTask& task) {
 // Binds ranks to cores if every rank has one. Mapping by node is a host list with one slot each, which MPICH repeats.
 std::vector<ProcessSpec> launch_mpich(const LaunchTask& task) {
   const AllreduceSettings& settings = task.settings;
-  Args words = {"mpirun.mpich", "-np", std::to_string(settings.ranks())};
-  if (!is_oversubscribed(task)) append(words, {"-bind-to", "core"});
+  Args command = {"mpirun.mpich", "-np", std::to_string(settings.ranks())};
+  if (!is_oversubscribed(task)) append(command, {"-bind-to", "core"});
   if (settings.on_testbed)
-    append(words,
+    append(command,
            {"-hosts", host_list(settings, settings.map_by_node ? 1 : settings.ranks_per_host)});
-  append(words, task.worker);
-  return {{on_host(task, 0, words), {}}};
+  append(command, task.worker);
+  return {{on_host(task, 0, command), {}}};
 }
 
 std::vector<ProcessSpec> launch_directly(const LaunchTask& task) {
   const AllreduceSettings& settings = task.settings;
   std::vector<ProcessSpec> processes;
   for (int rank = 0; rank < settings.ranks(); ++rank) {
-    Args words = {"env", fmt::format("RANK={}", rank),
-                  fmt::format("WORLD_SIZE={}", settings.ranks()),
-                  fmt::format("LOCAL_RANK={}", local_rank_of(settings, rank)),
-                  fmt::format("LOCAL_WORLD_SIZE={}", settings.ranks_per_host)};
-    append(words, task.worker);
-    ProcessSpec spec{on_host(task, host_of(settings, rank), words), {}};
+    Args command = {"env", fmt::format("RANK={}", rank),
+                    fmt::format("WORLD_SIZE={}", settings.ranks()),
+                    fmt::format("LOCAL_RANK={}", local_rank_of(settings, rank)),
+                    fmt::format("LOCAL_WORLD_SIZE={}", settings.ranks_per_host)};
+    append(command, task.worker);
+    ProcessSpec spec{on_host(task, host_of(settings, rank), command), {}};
     if (!is_oversubscribed(task)) spec.cpus = {task.cores[static_cast<std::size_t>(rank)]};
     processes.push_back(std::move(spec));
   }

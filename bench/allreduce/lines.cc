@@ -13,7 +13,7 @@ constexpr double kPayloadShare = 0.941;
 std::vector<Line> lines_of(const AllreduceSettings& settings) {
   std::vector<Line> lines;
   for (const std::string& memory : settings.memory) lines.push_back({"tutti", memory});
-  for (const std::string& peer : settings.peers) lines.push_back({peer, "foreign"});
+  for (const std::string& baseline : settings.baselines) lines.push_back({baseline, "caller"});
   return lines;
 }
 
@@ -41,7 +41,7 @@ double bound_seconds(const AllreduceSettings& settings, const Outcome& outcome,
     double bits = 2 * (hosts - 1) / hosts * static_cast<double>(bytes) * 8;
     return bits / (settings.link_gigabits * 1e9 * kPayloadShare);
   }
-  const Summary* pass = outcome.find("traffic", "foreign", bytes);
+  const Summary* pass = outcome.find("traffic", "caller", bytes);
   return pass ? pass->median : 0;
 }
 

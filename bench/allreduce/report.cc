@@ -18,8 +18,8 @@ std::vector<std::string> cells_of(const AllreduceSettings& settings, const Outco
       line.name(), format_seconds(seconds.median),
       fmt::format("{} .. {}", format_seconds(seconds.low), format_seconds(seconds.high)),
       format_digits(bandwidth(bytes, seconds.median))};
-  for (const std::string& peer : settings.peers) {
-    const Summary* theirs = line.is_ours() ? outcome.find(peer, "foreign", bytes) : nullptr;
+  for (const std::string& baseline : settings.baselines) {
+    const Summary* theirs = line.is_ours() ? outcome.find(baseline, "caller", bytes) : nullptr;
     cells.push_back(theirs ? fmt::format("{:.2f}x", theirs->median / seconds.median) : "");
   }
   double bound = bound_seconds(settings, outcome, bytes);
@@ -29,15 +29,15 @@ std::vector<std::string> cells_of(const AllreduceSettings& settings, const Outco
 }
 
 // The cases in which a baseline is faster than Tutti, with the fastest baseline of each.
-std::string where_peers_win(const AllreduceSettings& settings, const Outcome& outcome) {
+std::string where_baselines_win(const AllreduceSettings& settings, const Outcome& outcome) {
   std::string text;
   for (const std::string& memory : settings.memory) {
     for (std::int64_t bytes : settings.sizes) {
       const Summary* ours = outcome.find("tutti", memory, bytes);
       std::pair<double, std::string> best = {0, ""};
-      for (const std::string& peer : settings.peers)
-        if (const Summary* theirs = outcome.find(peer, "foreign", bytes); ours && theirs)
-          best = std::max(best, {ours->median / theirs->median, peer});
+      for (const std::string& baseline : settings.baselines)
+        if (const Summary* theirs = outcome.find(baseline, "caller", bytes); ours && theirs)
+          best = std::max(best, {ours->median / theirs->median, baseline});
       if (best.first > 1)
         text += fmt::format("  {} at {}: {} is {:.2f}x faster\n", memory, format_bytes(bytes),
                             best.second, best.first);
@@ -49,7 +49,7 @@ std::string where_peers_win(const AllreduceSettings& settings, const Outcome& ou
 std::string bound_text(const AllreduceSettings& settings, const Outcome& outcome) {
   if (settings.hosts > 1)
     return "bound: links, 2 (hosts - 1) / hosts x bytes per host at 94.1 % of the link rate";
-  const Summary* largest = outcome.find("traffic", "foreign", settings.sizes.back());
+  const Summary* largest = outcome.find("traffic", "caller", settings.sizes.back());
   if (!largest) return "bound: not measured";
   return fmt::format(
       "bound: 2 x ranks x bytes at the read+write traffic of the same cores in this run "
@@ -62,7 +62,7 @@ std::string bound_text(const AllreduceSettings& settings, const Outcome& outcome
 
 std::string text_of(const AllreduceSettings& settings, const Outcome& outcome) {
   std::vector<std::string> header = {"bytes", "system", "median", "quartiles", "GB/s"};
-  for (const std::string& peer : settings.peers) header.push_back("vs " + peer);
+  for (const std::string& baseline : settings.baselines) header.push_back("vs " + baseline);
   header.push_back("of bound");
   Table table(header);
   for (std::int64_t bytes : settings.sizes) {
@@ -78,10 +78,10 @@ std::string text_of(const AllreduceSettings& settings, const Outcome& outcome) {
   }
   std::string text =
       heading(settings) + "\n" + bound_text(settings, outcome) + "\n\n" + table.text();
-  if (std::string wins = where_peers_win(settings, outcome); !wins.empty())
+  if (std::string wins = where_baselines_win(settings, outcome); !wins.empty())
     text += "\nBaselines are faster in:\n" + wins;
-  for (const std::string& sentence : outcome.skipped) text += "\n" + sentence;
-  for (const std::string& sentence : outcome.failures) text += "\nFAILED " + sentence;
+  for (const std::string& message : outcome.skipped) text += "\n" + message;
+  for (const std::string& message : outcome.failures) text += "\nFAILED " + message;
   return text.ends_with('\n') ? text : text + "\n";
 }
 

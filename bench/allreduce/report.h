@@ -10,7 +10,7 @@
 
 namespace tutti::bench {
 
-// Metrics: "time" (us), "algorithm_bandwidth" (GB/s); for Tutti "ratio" to each "peer" (above 1: Tutti is faster) and
+// Metrics: "time" (us), "algorithm_bandwidth" (GB/s); for Tutti "ratio" to each "baseline" (above 1: Tutti is faster) and
 // "share_of_bound" (%); for the bound "traffic" (GB/s).
 std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outcome);
 

@@ -44,11 +44,11 @@ void add_measured(const AllreduceSettings& settings, const Line& line, std::int6
 
 void add_compared(const AllreduceSettings& settings, const Outcome& outcome, const Line& line,
                   std::int64_t bytes, const Summary& ours, std::vector<Row>& rows) {
-  for (const std::string& peer : settings.peers) {
-    const Summary* theirs = outcome.find(peer, "foreign", bytes);
+  for (const std::string& baseline : settings.baselines) {
+    const Summary* theirs = outcome.find(baseline, "caller", bytes);
     if (!theirs) continue;
     rows.push_back(row_of(settings, line, bytes, "ratio", theirs->median / ours.median, "x"));
-    rows.back().fields["peer"] = peer;
+    set_baseline(rows.back(), baseline);
   }
   if (double bound = bound_seconds(settings, outcome, bytes); bound > 0)
     rows.push_back(row_of(settings, line, bytes, "share_of_bound", 100 * bound / ours.median, "%"));
@@ -65,8 +65,8 @@ std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outco
       add_measured(settings, line, bytes, *seconds, rows);
       if (line.is_ours()) add_compared(settings, outcome, line, bytes, *seconds, rows);
     }
-    if (const Summary* pass = outcome.find("traffic", "foreign", bytes)) {
-      rows.push_back(row_of(settings, {"traffic", "foreign"}, bytes, "traffic",
+    if (const Summary* pass = outcome.find("traffic", "caller", bytes)) {
+      rows.push_back(row_of(settings, {"traffic", "caller"}, bytes, "traffic",
                             traffic(settings, bytes, pass->median), "GB/s"));
       add_spread(rows.back(), traffic(settings, bytes, pass->low),
                  traffic(settings, bytes, pass->high), pass->samples);

@@ -11,9 +11,9 @@
 namespace tutti::bench {
 
 struct AllreduceSettings : Placement {
-  std::vector<std::int64_t> sizes;  // bytes, ascending
-  std::vector<std::string> peers;   // names in the table of systems.cc
-  std::vector<std::string> memory;  // "library", "foreign": memory of Tutti's buffers
+  std::vector<std::int64_t> sizes;     // bytes, ascending
+  std::vector<std::string> baselines;  // names in the table of systems.cc
+  std::vector<std::string> memory;     // of Tutti's buffers: "library", "caller"
 
   RowFile row_file;
   std::string plot;        // file to write; empty: none

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Role { kOurs, kPeer, kPeerOnRequest, kBound };
+enum class Role { kOurs, kBaseline, kBaselineOnRequest, kBound };
 
 struct System {
   std::string name;
@@ -29,24 +29,24 @@ struct System {
   std::string note;
 };
 
-// One row per system. A new baseline is a worker in bench/peers and a row here.
+// One row per system. A new baseline is a worker in bench/baselines and a row here.
 const std::vector<System>& systems() {
   static const std::vector<System> table = {
       {"tutti", Role::kOurs, "worker_tutti", "mpirun.openmpi", launch_openmpi,
        "started like openmpi"},
-      {"openmpi", Role::kPeer, "peer_openmpi", "mpirun.openmpi", launch_openmpi,
+      {"openmpi", Role::kBaseline, "baseline_openmpi", "mpirun.openmpi", launch_openmpi,
        "bound to cores; with more ranks than cores unbound and mpi_yield_when_idle"},
-      {"mpich", Role::kPeer, "peer_mpich", "mpirun.mpich", launch_mpich,
+      {"mpich", Role::kBaseline, "baseline_mpich", "mpirun.mpich", launch_mpich,
        "bound to cores if there are enough"},
-      {"gloo", Role::kPeer, "peer_gloo", "", launch_gloo,
+      {"gloo", Role::kBaseline, "baseline_gloo", "", launch_gloo,
        "TCP device, the faster of ring and bcube for each size"},
-      {"openmpi-plain", Role::kPeerOnRequest, "peer_openmpi", "mpirun.openmpi",
+      {"openmpi-plain", Role::kBaselineOnRequest, "baseline_openmpi", "mpirun.openmpi",
        launch_openmpi_plain, "default settings of mpirun: idle ranks keep their cores"},
-      {"openmpi-tuned", Role::kPeerOnRequest, "peer_openmpi", "mpirun.openmpi",
+      {"openmpi-tuned", Role::kBaselineOnRequest, "baseline_openmpi", "mpirun.openmpi",
        launch_openmpi_tuned, "like openmpi, and malloc keeps freed memory"},
-      {"mpich-tuned", Role::kPeerOnRequest, "peer_mpich", "mpirun.mpich", launch_mpich_tuned,
-       "like mpich, and malloc keeps freed memory"},
-      {"traffic", Role::kBound, "peer_traffic", "", launch_directly,
+      {"mpich-tuned", Role::kBaselineOnRequest, "baseline_mpich", "mpirun.mpich",
+       launch_mpich_tuned, "like mpich, and malloc keeps freed memory"},
+      {"traffic", Role::kBound, "baseline_traffic", "", launch_directly,
        "in-place pass over private memory on every rank"},
   };
   return table;
@@ -63,14 +63,14 @@ const System& find(const std::string& name) {
 std::vector<std::string> baseline_names() {
   std::vector<std::string> names = default_baselines();
   for (const System& system : systems())
-    if (system.role == Role::kPeerOnRequest) names.push_back(system.name);
+    if (system.role == Role::kBaselineOnRequest) names.push_back(system.name);
   return names;
 }
 
 std::vector<std::string> default_baselines() {
   std::vector<std::string> names;
   for (const System& system : systems())
-    if (system.role == Role::kPeer) names.push_back(system.name);
+    if (system.role == Role::kBaseline) names.push_back(system.name);
   return names;
 }
 

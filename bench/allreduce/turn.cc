@@ -16,11 +16,11 @@ constexpr int kMaxIterations = 1'000'000;
 constexpr double kSlowSeconds = 0.3;
 
 std::vector<double> parse_times(const std::string& answer) {
-  std::istringstream words(answer);
+  std::istringstream fields(answer);
   std::string first;
   std::vector<double> times;
-  words >> first;
-  for (double time; words >> time;) times.push_back(time);
+  fields >> first;
+  for (double time; fields >> time;) times.push_back(time);
   return times;
 }
 

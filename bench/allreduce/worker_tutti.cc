@@ -2,7 +2,7 @@
 // Usage: worker_tutti <directory of the pipes>, under mpirun or with RANK and WORLD_SIZE.
 #include <cstdio>
 
-#include "bench/peers/worker.h"
+#include "bench/baselines/worker.h"
 #include "tutti/comm/communicator.h"
 
 namespace {

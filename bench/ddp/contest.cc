@@ -178,7 +178,7 @@ std::vector<DdpCase> cases_of(const DdpSettings& settings, const std::string& sy
   const bool is_ours = system == "ddl";
   for (const std::int64_t bytes : settings.sizes) {
     if (is_ours) cases.push_back({system, "reduce", "library", std::to_string(bytes)});
-    cases.push_back({system, "reduce", "foreign", std::to_string(bytes)});
+    cases.push_back({system, "reduce", "caller", std::to_string(bytes)});
   }
   for (const std::string& model : settings.models) {
     for (const char* way : {"sync", "local"}) cases.push_back({system, "step", model, way});

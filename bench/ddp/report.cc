@@ -9,9 +9,9 @@ namespace tutti::bench {
 namespace {
 
 // The case of Gloo that a case of Tutti is compared with.
-DdpCase peer_of(const DdpCase& ours) {
+DdpCase baseline_of(const DdpCase& ours) {
   const bool is_step = ours.kind == "step";
-  return {"gloo", ours.kind, is_step ? ours.subject : "foreign",
+  return {"gloo", ours.kind, is_step ? ours.subject : "caller",
           is_step && ours.variant != "local" ? "sync" : ours.variant};
 }
 
@@ -65,7 +65,7 @@ std::string text_of(const DdpSettings& settings, const DdpOutcome& outcome) {
   const auto add = [&](const DdpCase& which) {
     const Summary* seconds = outcome.find(which);
     if (!seconds) return;
-    const Summary* theirs = which.system == "ddl" ? outcome.find(peer_of(which)) : nullptr;
+    const Summary* theirs = which.system == "ddl" ? outcome.find(baseline_of(which)) : nullptr;
     const double exposed =
         communicates(which) ? outcome.exposed(which.system, which.subject, which.variant) : -1;
     const double their_exposed =
@@ -104,10 +104,10 @@ std::vector<Row> rows_of(const DdpSettings& settings, const DdpOutcome& outcome)
         communicates(which) ? outcome.exposed(which.system, which.subject, which.variant) : -1;
     if (exposed >= 0)
       rows.push_back(row_of(settings, which, "exposed_communication", exposed * 1e6, "us"));
-    const Summary* theirs = which.system == "ddl" ? outcome.find(peer_of(which)) : nullptr;
+    const Summary* theirs = which.system == "ddl" ? outcome.find(baseline_of(which)) : nullptr;
     if (!theirs) continue;
     rows.push_back(row_of(settings, which, "ratio", theirs->median / seconds.median, "x"));
-    rows.back().fields["peer"] = "gloo";
+    set_baseline(rows.back(), "gloo");
   }
   return rows;
 }

@@ -110,10 +110,10 @@ class Worker:
 
     def reduce(self, memory, size, iterations):
         tensor = self.buffer(memory, int(size) // 4)
-        places = torch.arange(tensor.numel(), dtype=torch.float32) % 1021
-        torch.mul(places, dist.get_rank() + 1, out=tensor)
+        indices = torch.arange(tensor.numel(), dtype=torch.float32) % 1021
+        torch.mul(indices, dist.get_rank() + 1, out=tensor)
         dist.all_reduce(tensor)
-        if not torch.equal(tensor, places * sum(range(1, dist.get_world_size() + 1))):
+        if not torch.equal(tensor, indices * sum(range(1, dist.get_world_size() + 1))):
             raise RuntimeError("wrong result")
         tensor.zero_()
         dist.all_reduce(tensor)
@@ -174,9 +174,9 @@ def main():
     worker = Worker(backend)
     with open(f"{folder}/reply-{dist.get_rank()}", "w", buffering=1) as replies:
         print("ready", file=replies)
-        for name, *words in commands(f"{folder}/command-{dist.get_rank()}"):
+        for name, *arguments in commands(f"{folder}/command-{dist.get_rank()}"):
             try:
-                print("times", *getattr(worker, name)(*words), file=replies)
+                print("times", *getattr(worker, name)(*arguments), file=replies)
             except Exception as error:  # noqa: BLE001: the driver tells it
                 print("error", str(error).replace("\n", " "), file=replies)
 

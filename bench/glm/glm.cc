@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 struct Settings {
   std::vector<std::string> cases;
   double scale = 1, seconds = 60, target = 1e-4, memory_fraction = 0;
-  bool has_peers = true, is_quick = false;
+  bool has_baselines = true, is_quick = false;
   RowFile row_file;
-  std::string data, peers;
+  std::string data, baselines;
 };
 
 // Parses the command line. Returns false, with the exit code in `code`, if nothing is to be run.
@@ -46,15 +46,15 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
       ->check(CLI::Range(1e-12, 1.0));
   app.add_option("--seconds", settings.seconds,
                  "a baseline whose last fit took longer is not run again [60]");
-  app.add_flag("!--no-baselines", settings.has_peers, "measure only Tutti");
+  app.add_flag("!--no-baselines", settings.has_baselines, "measure only Tutti");
   app.add_flag_callback("--no-peers",
                         [&settings] {
                           warn_deprecated("option", "--no-peers", "--no-baselines");
-                          settings.has_peers = false;
+                          settings.has_baselines = false;
                         })
       ->group("");
   accept_deprecated(app, "--peers", "--baselines");
-  app.add_option("--baselines", settings.peers,
+  app.add_option("--baselines", settings.baselines,
                  "solvers to compare with, comma-separated, as in saga,lbfgs [all]");
   accept_deprecated(app, "--memory-share", "--memory-fraction");
   app.add_option(
@@ -87,8 +87,8 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                     std::string(one.penalty),
                     one.has_intercept ? "1" : "0",
                     fmt::format("{}", settings.target),
-                    fmt::format("{}", settings.has_peers ? settings.seconds : 0),
-                    settings.peers,
+                    fmt::format("{}", settings.has_baselines ? settings.seconds : 0),
+                    settings.baselines,
                     fmt::format("{}", settings.memory_fraction)};
   spec.environment = {fmt::format("PYTHONPATH={}", (os::prefix() / "python").string())};
   Process worker(spec, folder / "log");

@@ -104,7 +104,7 @@ std::vector<Row> rows_of(const GlmOutcome& outcome) {
     if (system == kFromFile)
       add(system, "times_in_memory", ratio, "x", theirs);
     else
-      add("tutti", "ratio", ratio, "x", ours).fields["peer"] = system;
+      set_baseline(add("tutti", "ratio", ratio, "x", ours), system);
   }
   return rows;
 }

@@ -204,7 +204,7 @@ class Contest:
             if is_there or not goes_on:
                 return
 
-    def run_peer(self, name):
+    def run_baseline(self, name):
         if name.startswith("liblinear-own"):
             self.run_liblinear(name)
             return
@@ -229,7 +229,7 @@ def main():
         contest.run_limited(Path(folder), float(memory_fraction))
     for name in PEERS[case] if float(seconds) > 0 else []:
         if name in selected:
-            contest.run_peer(name)
+            contest.run_baseline(name)
 
 
 if __name__ == "__main__":

@@ -28,12 +28,16 @@ Json machine_json(const Machine& machine) {
 }
 
 [[noreturn]] void cannot_write(const std::filesystem::path& path) {
-  throw IoError(
-      "DDL-8-12",
-      fmt::format("Cannot write {}. Check that its folder exists and has room.", path.string()));
+  throw IoError("DDL-8-12",
+                fmt::format("Cannot write {}. Check that its directory exists and has free space.",
+                            path.string()));
 }
 
 }  // namespace
+
+void set_baseline(Row& row, const std::string& system) {
+  row.fields["baseline"] = row.fields["peer"] = system;
+}
 
 Json to_json(const Row& row, const Machine& machine) {
   static const std::set<std::string> kTaken = {"bench", "system", "metric",
@@ -48,8 +52,10 @@ Json to_json(const Row& row, const Machine& machine) {
                {"unit", row.unit}};
   for (const auto& [name, value] : row.fields.items()) {
     if (kTaken.contains(name) || !value.is_primitive())
-      throw ConfigError("DDL-8-10",
-                        fmt::format("Field '{}' of a row must be plain and new.", name));
+      throw ConfigError(
+          "DDL-8-10",
+          fmt::format("Field '{}' of a row must be a number, text or boolean with an unused name.",
+                      name));
     json[name] = value;
   }
   json["machine"] = machine_json(machine);
@@ -81,8 +87,8 @@ Json read_rows(const std::filesystem::path& path) {
   Json rows = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!rows.is_array())
     throw IoError("DDL-8-11",
-                  fmt::format("{} holds no benchmark rows. Move it away or give another "
-                              "name to --json.",
+                  fmt::format("{} has no benchmark rows. Remove it, or pass another file "
+                              "to --json.",
                               path.string()));
   return rows;
 }

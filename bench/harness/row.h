@@ -19,6 +19,9 @@ struct Row {
   nlohmann::ordered_json fields = nlohmann::ordered_json::object();
 };
 
+// Names the system that a `ratio` row compares Tutti with: the field "baseline", and "peer", its deprecated name.
+void set_baseline(Row& row, const std::string& system);
+
 // The row as one flat JSON object, with the machine as its last field. Throws ConfigError if the value is not finite,
 // or if a field is not plain or has one of the five names above.
 nlohmann::ordered_json to_json(const Row& row, const Machine& machine);

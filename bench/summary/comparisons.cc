@@ -12,16 +12,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Rows of earlier releases have only "peer", the deprecated name of the field.
+std::string baseline_of(const Json& row) {
+  return row.value("baseline", row.value("peer", ""));
+}
+
 bool is_comparison(const Json& row) {
-  return row.is_object() && row.value("metric", "") == "ratio" && row.contains("peer") &&
+  return row.is_object() && row.value("metric", "") == "ratio" && !baseline_of(row).empty() &&
          row.contains("value") && row["value"].is_number();
 }
 
 // Fields that identify a case; the others are results or settings of the measurement.
 bool is_case_field(const Json& row, const std::string& name) {
-  static const std::set<std::string> kOthers = {"bench", "system",  "metric",   "value",
-                                                "unit",  "peer",    "low",      "high",
-                                                "gap",   "samples", "settings", "machine"};
+  static const std::set<std::string> kOthers = {"bench",    "system",   "metric", "value", "unit",
+                                                "baseline", "peer",     "low",    "high",  "gap",
+                                                "samples",  "settings", "machine"};
   const bool is_alias = name == "deal" && row.contains("map_by");  // deprecated name of map_by
   return !is_alias && !kOthers.contains(name);
 }
@@ -29,7 +34,7 @@ bool is_case_field(const Json& row, const std::string& name) {
 std::string value_text(const std::string& field, const Json& value) {
   if (field == "bytes" && value.is_number()) return format_bytes(value.get<std::int64_t>());
   if (value.is_string()) return value.get<std::string>();
-  // A number alone does not tell its unit.
+  // A number needs its name.
   return fmt::format("{} {}", field, value.dump());
 }
 
@@ -51,8 +56,7 @@ std::vector<Comparison> comparisons_of(const Json& rows) {
   std::vector<Comparison> comparisons;
   for (const Json& row : rows) {
     if (!is_comparison(row)) continue;
-    Comparison one{row.value("bench", ""), "", row["peer"].get<std::string>(),
-                   row["value"].get<double>()};
+    Comparison one{row.value("bench", ""), "", baseline_of(row), row["value"].get<double>()};
     for (const auto& [field, value] : row.items())
       if (is_case_field(row, field) &&
           (values.at(one.bench).at(field).size() > 1 || field == "case"))
@@ -63,14 +67,14 @@ std::vector<Comparison> comparisons_of(const Json& rows) {
 }
 
 std::string text_of(const std::vector<Comparison>& comparisons) {
-  Table table({"benchmark", "case", "beside", "ours is"});
+  Table table({"benchmark", "case", "baseline", "speed-up"});
   std::string last, slower;
   for (const Comparison& one : comparisons) {
     if (!last.empty() && last != one.bench) table.add_gap();
     last = one.bench;
-    table.add({one.bench, one.name, one.peer, format_digits(one.ratio) + " x"});
+    table.add({one.bench, one.name, one.baseline, format_digits(one.ratio) + " x"});
     if (one.ratio < 1)
-      slower += fmt::format("  {}: {}: {} is {} times as fast\n", one.bench, one.name, one.peer,
+      slower += fmt::format("  {}: {}: {} is {} times as fast\n", one.bench, one.name, one.baseline,
                             format_digits(1 / one.ratio));
   }
   return table.text() + (slower.empty() ? "No baseline is faster than Tutti in these cases.\n"
@@ -78,13 +82,17 @@ std::string text_of(const std::vector<Comparison>& comparisons) {
 }
 
 plot::BarChart chart_of(const std::vector<Comparison>& comparisons, std::string machine) {
-  plot::BarChart chart{
-      "Speed-up over peers", std::move(machine), "time of the peer / time of Tutti", {}, 1, true};
+  plot::BarChart chart{"Speed-up over baselines",
+                       std::move(machine),
+                       "time of the baseline / time of Tutti",
+                       {},
+                       1,
+                       true};
   std::string last;
   for (const Comparison& one : comparisons) {
     if (chart.groups.empty() || last != one.bench) chart.groups.push_back({one.bench, {}});
     last = one.bench;
-    const std::string name = one.name.empty() ? one.peer : one.name + " / " + one.peer;
+    const std::string name = one.name.empty() ? one.baseline : one.name + " / " + one.baseline;
     chart.groups.back().bars.push_back({name, one.ratio, format_digits(one.ratio) + " x"});
   }
   return chart;

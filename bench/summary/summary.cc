@@ -21,7 +21,7 @@ std::string machine_text(const nlohmann::ordered_json& rows) {
 }  // namespace
 
 int run_summary(int argc, char** argv) {
-  CLI::App app("Speed-ups over peers from the rows of benchmarks", "tutti bench summary");
+  CLI::App app("Speed-ups over baselines from the rows of benchmarks", "tutti bench summary");
   std::string file, plot;
   app.add_option("file", file, "JSON file written by benchmarks")->required();
   app.add_option("--plot", plot, "SVG file for a bar chart");
@@ -38,7 +38,7 @@ int run_summary(int argc, char** argv) {
   if (comparisons.empty())
     throw IoError(
         "DDL-8-11",
-        fmt::format("{} has no comparisons. Run a benchmark with peers and --json {} --append.",
+        fmt::format("{} has no comparisons. Run a benchmark with baselines and --json {} --append.",
                     file, file));
   fmt::print("{}\n{}", machine_text(rows), text_of(comparisons));
   if (!plot.empty()) write_plot(plot, render_svg(chart_of(comparisons, machine_text(rows))));

@@ -9,14 +9,14 @@
 
 namespace tutti::bench {
 
-// One comparison: Tutti was `ratio` times as fast as the peer in this case.
+// One comparison: Tutti was `ratio` times as fast as the baseline in this case.
 struct Comparison {
-  std::string bench, name, peer;
+  std::string bench, name, baseline;
   double ratio = 0;
 };
 
 // The `ratio` rows of a file in the format of docs/formats/bench.md, in its order. A comparison is named by the fields
-// in which the rows of its benchmark differ. Rows without a peer, and all other rows, are skipped.
+// in which the rows of its benchmark differ. Rows without a baseline, and all other rows, are skipped.
 std::vector<Comparison> comparisons_of(const nlohmann::ordered_json& rows);
 
 std::string text_of(const std::vector<Comparison>& comparisons);

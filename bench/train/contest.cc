@@ -120,10 +120,10 @@ std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side) {
     systems.push_back({kRanksApart, settings.ranks, "apart_seconds"});
     systems.push_back({kSlowestApart, settings.ranks, "slowest_seconds"});
   }
-  for (const std::string& peer : settings.peers)
+  for (const std::string& baseline : settings.baselines)
     for (const char* variant : {"default", "tuned"})
       systems.push_back(
-          {fmt::format("{} {}", peer, variant),
+          {fmt::format("{} {}", baseline, variant),
            settings.ranks,
            "step_seconds",
            {"/usr/bin/python3", worker_folder() / "worker_train.py", train_case.name, variant,
@@ -139,7 +139,7 @@ const Summary* TrainOutcome::find(int side, const std::string& system) const {
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt) {
   TrainOutcome outcome;
   Progress progress(static_cast<int>(settings.sides.size()) * settings.rounds *
-                    static_cast<int>(1 + 2 * settings.peers.size()));
+                    static_cast<int>(1 + 2 * settings.baselines.size()));
   for (int side : settings.sides) {
     std::vector<TrainSystem> systems = systems_of(settings, side);
     std::map<std::string, std::vector<double>> seconds;

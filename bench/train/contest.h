@@ -17,7 +17,7 @@ struct TrainCase {
   std::string name;
   std::string side_option;           // of the case: side of a sample
   int side, batch;                   // `batch` per rank
-  std::vector<std::string> options;  // that make Tutti compute the same as the peers' script
+  std::vector<std::string> options;  // that make Tutti compute the same as the baselines' script
 };
 const std::vector<TrainCase>& train_cases();
 
@@ -27,13 +27,13 @@ struct TrainSettings {
   std::vector<int> sides = {train_case.side};
   int batch = train_case.batch;
   int steps = 6, rounds = 2;
-  std::vector<std::string> peers = {"torch-ddp"};
+  std::vector<std::string> baselines = {"torch-ddp"};
   RowFile row_file = {};
 };
 
 // Tutti on all ranks; on one rank alone; on as many ranks that train independently, which shows the speed of the CPUs
 // when all are busy; the slowest of these in each step, which is the bound for a step of all ranks; and the variants of
-// the peers. The second to fourth are measured by the first, alternating with its own steps.
+// the baselines. The second to fourth are measured by the first, alternating with its own steps.
 struct TrainSystem {
   std::string name;
   int ranks;
@@ -56,7 +56,7 @@ struct TrainOutcome {
 // ends is retried without AMX, with a note.
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt);
 
-// Samples per second of all ranks; ratio of Tutti to each peer; scaling of Tutti from one rank.
+// Samples per second of all ranks; ratio of Tutti to each baseline; scaling of Tutti from one rank.
 std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome);
 std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome);
 

@@ -47,7 +47,7 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
         add("tutti", system.name == kRanksApart ? "efficiency" : "exchange_efficiency", 100 * ratio,
             "%", settings.ranks);
       else if (system.ranks == settings.ranks)
-        add("tutti", "ratio", ratio, "x", settings.ranks).fields["peer"] = system.name;
+        set_baseline(add("tutti", "ratio", ratio, "x", settings.ranks), system.name);
       else  // weak scaling: one rank should take as long as all
         add("tutti", "scaling", 100 * ratio, "%", settings.ranks);
     }

@@ -35,7 +35,7 @@ int run_train_bench(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "rounds of each system [2]")
       ->check(CLI::Range(1, 100));
   accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
-  app.add_option("--baselines", settings.peers, "systems to compare with: torch-ddp, or none")
+  app.add_option("--baselines", settings.baselines, "systems to compare with: torch-ddp, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"torch-ddp", "none"}));
   settings.row_file.declare(app);
@@ -53,7 +53,7 @@ int run_train_bench(int argc, char** argv) {
     settings.steps = 3;
     settings.rounds = 1;
   }
-  std::erase(settings.peers, "none");
+  std::erase(settings.baselines, "none");
   const Machine machine = describe_machine();
   InterruptScope interrupt;
   const TrainOutcome outcome = run_train_contest(settings, interrupt);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A rank of the peer in `tutti bench train`: the network of a case in DistributedDataParallel over Gloo.
+"""A rank of the baseline in `tutti bench train`: the network of a case in DistributedDataParallel over Gloo.
 
   worker_train.py hep|cosmoflow|climate-segment default|tuned SIDE BATCH STEPS
 

@@ -12,12 +12,12 @@ bool parse_tree(int argc, char** argv, TreeSettings& settings) {
   CLI::App app("Training and prediction of trees, compared with scikit-learn and XGBoost.",
                "tutti bench tree");
   settings.cases = {"tree", "deep_tree", "boosting", "forest"};
-  settings.peers = {"sklearn", "sklearn_hist", "xgboost"};
+  settings.baselines = {"sklearn", "sklearn_hist", "xgboost"};
   app.add_option("--cases", settings.cases, "Problems: tree, deep_tree, boosting, forest")
       ->delimiter(',')
       ->check(CLI::IsMember({"tree", "deep_tree", "boosting", "forest"}));
   accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
-  app.add_option("--baselines", settings.peers,
+  app.add_option("--baselines", settings.baselines,
                  "Systems to compare with: sklearn, sklearn_hist, xgboost, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"sklearn", "sklearn_hist", "xgboost", "none"}));
@@ -63,8 +63,9 @@ std::vector<TreeCase> cases_of(const TreeSettings& settings) {
     one.min_samples_leaf = settings.min_samples_leaf;
     if (settings.is_quick) one.rows = std::max<std::int64_t>(2000, one.rows / 100);
     if (settings.is_quick) one.trees = std::min(one.trees, 10);
-    std::erase_if(one.peers, [&](const std::string& peer) {
-      return std::find(settings.peers.begin(), settings.peers.end(), peer) == settings.peers.end();
+    std::erase_if(one.baselines, [&](const std::string& baseline) {
+      return std::find(settings.baselines.begin(), settings.baselines.end(), baseline) ==
+             settings.baselines.end();
     });
     chosen.push_back(one);
   }

@@ -14,13 +14,13 @@ struct TreeCase {
   std::int64_t rows = 0;
   int depth = 0;  // 0: no limit
   int trees = 1, leaves = 0;
-  std::vector<std::string> peers;
+  std::vector<std::string> baselines;
   int min_samples_leaf = 1;  // for the trees and forests of all systems
 };
 
 struct TreeSettings {
   std::vector<std::string> cases;  // names
-  std::vector<std::string> peers;
+  std::vector<std::string> baselines;
   std::int64_t rows = 0;  // 0: depends on the case
   std::int64_t test_rows = 200'000;
   int min_samples_leaf = 1;

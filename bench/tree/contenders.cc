@@ -164,7 +164,7 @@ void write_data(const TreeData& data, const std::filesystem::path& folder) {
 TreeResult measure_baseline(const std::string& system, const TreeCase& one,
                             const TreeSettings& settings, const std::filesystem::path& folder,
                             const InterruptScope& interrupt) {
-  const auto program = os::prefix() / "libexec/tutti/peer_trees.py";
+  const auto program = os::prefix() / "libexec/tutti/baseline_trees.py";
   const std::string threads = std::to_string(settings.threads);
   const auto log = folder / (system + ".log");
   Process process(

@@ -57,7 +57,7 @@ class Report {
 
  private:
   void put(const TreeCase& one, const TreeResult& result, const char* metric, double value,
-           const char* unit, const Summary* spread = nullptr, const std::string& peer = "") {
+           const char* unit, const Summary* spread = nullptr, const std::string& baseline = "") {
     Row row = {"tree", result.system, metric, value, unit};
     row.fields["case"] = one.name;
     row.fields["rows"] = one.rows;
@@ -67,7 +67,7 @@ class Report {
     row.fields["trees"] = one.trees;
     row.fields["leaves"] = one.leaves;
     row.fields["threads"] = settings_.threads;
-    if (!peer.empty()) row.fields["peer"] = peer;
+    if (!baseline.empty()) set_baseline(row, baseline);
     if (spread != nullptr) {
       row.fields["low"] = spread->low;
       row.fields["high"] = spread->high;
@@ -97,13 +97,13 @@ int run_tree(int argc, char** argv) {
     const ScratchFolder folder;
     progress.step(fmt::format("{}: data", one.name));
     const TreeData data = {make_decays(one.rows, 1), make_decays(settings.test_rows, 2)};
-    if (!one.peers.empty()) write_data(data, folder.path());
+    if (!one.baselines.empty()) write_data(data, folder.path());
     progress.step(fmt::format("{}: tutti", one.name));
     const TreeResult ours = measure_tutti(one, settings, data);
     report.add(one, ours, ours);
-    for (const std::string& peer : one.peers) try {
-        progress.step(fmt::format("{}: {}", one.name, peer));
-        report.add(one, measure_baseline(peer, one, settings, folder.path(), interrupt), ours);
+    for (const std::string& baseline : one.baselines) try {
+        progress.step(fmt::format("{}: {}", one.name, baseline));
+        report.add(one, measure_baseline(baseline, one, settings, folder.path(), interrupt), ours);
       } catch (const Error& error) {
         failures += fmt::format("{}\n", error.what());
       }

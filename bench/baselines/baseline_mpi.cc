@@ -1,14 +1,14 @@
-// Worker for MPI_Allreduce in place, f32 sum. Built once with the compiler of each MPI: peer_openmpi, peer_mpich.
-// Usage: peer_<mpi> <directory of the pipes>, under the mpirun of that MPI.
+// Worker for MPI_Allreduce in place, f32 sum. Built once with the compiler of each MPI: baseline_openmpi, baseline_mpich.
+// Usage: baseline_<mpi> <directory of the pipes>, under the mpirun of that MPI.
 #include <mpi.h>
 
 #include <cstdio>
 
-#include "bench/peers/worker.h"
+#include "bench/baselines/worker.h"
 
 namespace {
 
-class MpiPeer : public tutti::bench::Contender {
+class MpiBaseline : public tutti::bench::Contender {
  public:
   int rank() const override {
     int value = 0;
@@ -33,8 +33,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   MPI_Init(&argc, &argv);
-  MpiPeer peer;
-  tutti::bench::serve(peer, argv[1]);
+  MpiBaseline baseline;
+  tutti::bench::serve(baseline, argv[1]);
   MPI_Finalize();
   return 0;
 }

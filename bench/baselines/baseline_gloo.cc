@@ -1,5 +1,5 @@
 // Gloo's all-reduce, f32 sum in place, over its TCP device.
-// Usage: peer_gloo <folder of the pipes> <own host name or address>, with RANK and WORLD_SIZE in
+// Usage: baseline_gloo <folder of the pipes> <own host name or address>, with RANK and WORLD_SIZE in
 // the environment.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "bench/peers/worker.h"
+#include "bench/baselines/worker.h"
 
 namespace {
 
@@ -29,9 +29,9 @@ std::shared_ptr<gloo::Context> connect(int rank, int size, const std::string& fo
   return context;
 }
 
-class GlooPeer : public tutti::bench::Contender {
+class GlooBaseline : public tutti::bench::Contender {
  public:
-  explicit GlooPeer(std::shared_ptr<gloo::Context> context) : context_(std::move(context)) {}
+  explicit GlooBaseline(std::shared_ptr<gloo::Context> context) : context_(std::move(context)) {}
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
                  argv[0]);
     return 2;
   }
-  GlooPeer peer(connect(std::atoi(rank), std::atoi(size), argv[1], argv[2]));
-  tutti::bench::serve(peer, argv[1]);
+  GlooBaseline baseline(connect(std::atoi(rank), std::atoi(size), argv[1], argv[2]));
+  tutti::bench::serve(baseline, argv[1]);
   return 0;
 }

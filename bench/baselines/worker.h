@@ -23,8 +23,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/peers/command_pipe.h"
-#include "bench/peers/contender.h"
+#include "bench/baselines/command_pipe.h"
+#include "bench/baselines/contender.h"
 
 namespace tutti::bench {
 namespace detail {

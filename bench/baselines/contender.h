@@ -28,6 +28,7 @@ class PlainMemory {
   std::size_t bytes_;
 };
 
+// A system that the workers measure. Not thread-safe.
 class Contender {
  public:
   virtual ~Contender() = default;
@@ -37,10 +38,10 @@ class Contender {
   // The timed operation: sum over all ranks, in place.
   virtual void all_reduce(float* data, std::size_t count) = 0;
 
-  // Returns the buffer to measure on; the previous one of the same kind is no longer used. `memory` is "foreign"
-  // (ordinary memory of the process) or "library" (allocated by the library), if supported.
+  // Returns the buffer to measure on; the previous one of the same kind is no longer used. `memory` is "caller"
+  // (private memory of the process) or "library" (library-allocated), if supported.
   virtual float* allocate(const std::string& memory, std::size_t bytes) {
-    if (memory != "foreign") throw std::invalid_argument("no memory of kind " + memory);
+    if (memory != "caller") throw std::invalid_argument("unsupported kind of memory: " + memory);
     plain_.reset();
     plain_ = std::make_unique<PlainMemory>(bytes);
     return plain_->data();

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A baseline of `tutti bench tree`: fits one model on the data in a directory and writes times and quality as JSON.
 
-  peer_trees.py FOLDER SYSTEM CASE DEPTH TREES LEAVES LEAF_ROWS THREADS REPEATS
+  baseline_trees.py FOLDER SYSTEM CASE DEPTH TREES LEAVES LEAF_ROWS THREADS REPEATS
 """
 
 import json

@@ -1,6 +1,6 @@
 // The bound: memory bandwidth of the same cores. Every rank makes an in-place pass (read, add, write) over a private
 // buffer, all at the same time. P ranks move 2 P S bytes in a pass, as much as the best possible all-reduce of S bytes
-// must move, so no all-reduce in memory can be faster than a pass. Usage: peer_traffic <folder of the pipes>, with RANK
+// must move, so no all-reduce in memory can be faster than a pass. Usage: baseline_traffic <folder of the pipes>, with RANK
 // and WORLD_SIZE in the environment, all ranks on one host.
 #include <fcntl.h>
 #include <sched.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/peers/worker.h"
+#include "bench/baselines/worker.h"
 
 namespace {
 
