@@ -25,7 +25,7 @@ namespace {
 using Args = std::vector<std::string>;
 
 // Hides the arguments, so tools that search processes by command line do not find the agent instead of the program.
-void hide_words(int argc, char** argv) {
+void hide_arguments(int argc, char** argv) {
   char* const end = argv[argc - 1] + std::strlen(argv[argc - 1]);
   const auto room = static_cast<std::size_t>(end - argv[0]);
   std::memset(argv[0], 0, room);
@@ -46,22 +46,23 @@ void check_ddl_options(const std::string& text) {
 }
 
 // Runs the internal commands that ddlrun starts on hosts and for ranks.
-int run_inner(const Args& words, int argc, char** argv) {
-  if (words[0] == "--serve") {
+int run_internal(const Args& arguments, int argc, char** argv) {
+  if (arguments[0] == "--serve") {
     tutti::launch::serve(std::cin, std::cout, TUTTI_VERSION);
     return 0;
   }
-  if (words[0] == "--agent") {
-    hide_words(argc, argv);
-    return tutti::launch::run_agent({words.begin() + 1, words.end()});
+  if (arguments[0] == "--agent") {
+    hide_arguments(argc, argv);
+    return tutti::launch::run_agent({arguments.begin() + 1, arguments.end()});
   }
-  const int count = words.size() > 1 ? std::atoi(words[1].c_str()) : 0;
+  const int count = arguments.size() > 1 ? std::atoi(arguments[1].c_str()) : 0;
   return tutti::launch::start_here(
-      count, {words.begin() + std::min<long>(2, static_cast<long>(words.size())), words.end()});
+      count, {arguments.begin() + std::min<long>(2, static_cast<long>(arguments.size())),
+              arguments.end()});
 }
 
-int run(const Args& words) {
-  const tutti::launch::CommandLine line = tutti::launch::parse_command_line(words);
+int run(const Args& arguments) {
+  const tutti::launch::CommandLine line = tutti::launch::parse_command_line(arguments);
   const tutti::Options& options = line.options;
   if (options.flag("version")) {
     fmt::print("ddlrun {}\n", TUTTI_VERSION);
@@ -82,10 +83,11 @@ int run(const Args& words) {
 
 int main(int argc, char** argv) try {
   open_standard_files();
-  const Args words(argv + 1, argv + argc);
-  const bool is_inner = !words.empty() && (words[0] == "--serve" || words[0] == "--agent" ||
-                                           words[0] == "--start-here");
-  return is_inner ? run_inner(words, argc, argv) : run(words);
+  const Args arguments(argv + 1, argv + argc);
+  const bool is_internal =
+      !arguments.empty() &&
+      (arguments[0] == "--serve" || arguments[0] == "--agent" || arguments[0] == "--start-here");
+  return is_internal ? run_internal(arguments, argc, argv) : run(arguments);
 } catch (const std::exception& error) {
   std::fflush(stdout);
   fmt::print(stderr, "ddlrun: {}\n", error.what());

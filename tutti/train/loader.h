@@ -13,6 +13,7 @@
 
 namespace tutti::train {
 
+// Loads the batches of requested steps in the background, at most two ahead. One thread may call it.
 class Loader {
  public:
   // `data` must outlive this object.

@@ -38,6 +38,8 @@ struct Layer {
 struct Update {
   std::string name;    // of its loss
   std::string prefix;  // common prefix of the names of its parameters, which must be consecutive
+  std::string old_name =
+      {};  // deprecated name of its loss, also written to metrics.csv; empty: none
 };
 
 // The samples that `evaluate` uses: those of the result, or those that select the best weights.

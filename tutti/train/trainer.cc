@@ -22,6 +22,25 @@
 namespace tutti::train {
 namespace {
 
+// Trains one run on one rank.
+//
+// Ranks either train or, as parameter servers, answer requests until all others have left (Strategy::serve). The ranks
+// that train form groups; the ranks of a group take every step together. With the strategies `sync` and `local_sgd` all
+// ranks are one group.
+//
+//   start    Restore the newest checkpoint of a resumed run. The run has `steps` steps, or those of `epochs`.
+//   step     The strategy assigns step numbers to the group. The batches of the next step are requested before the
+//            current step begins, so reading overlaps with computation. Stepper::take computes gradients and updates
+//            the weights. Each step adds one row to metrics.csv.
+//   epoch    A group whose next step belongs to a later epoch waits for the other groups. All of them agree on the
+//            weights, evaluate them (their moving average, with ema_decay) every `evaluate_every` epochs, and write a
+//            checkpoint. Rank 0 also keeps the best weights.
+//   end      The run ends after the last epoch. With a validation set, train() then evaluates the best weights on the
+//            test set.
+//
+// Two decisions depend on one rank but must be the same on all: to write a checkpoint because the last one is old (rank
+// 0) and to stop after a signal (any rank). They travel with the reduction of the losses, so every rank of the group
+// learns of them in the same step.
 class Trainer {
  public:
   Trainer(Task& task, comm::Communicator& communicator, const TrainJob& job)

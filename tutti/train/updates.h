@@ -9,6 +9,8 @@
 
 namespace tutti::train {
 
+// The updates of a step and their strategies. A GAN has several updates, for example of discriminator and generator; other
+// tasks have one. Not thread-safe.
 class StepUpdates {
  public:
   // The updates of the task. Updates of the same parameters share a strategy and its buckets. Throws ConfigError if
@@ -18,6 +20,7 @@ class StepUpdates {
 
   std::size_t size() const { return updates_.size(); }
   const std::string& name(std::size_t update) const { return updates_[update].name; }
+  const std::string& old_name(std::size_t update) const { return updates_[update].old_name; }
   // That of the first update defines the groups of ranks.
   Strategy& strategy(std::size_t update = 0) { return *strategies_[range_of_update_[update]]; }
   // Number (from 1) of this update among all updates of its parameters, in step `step` (from 0).

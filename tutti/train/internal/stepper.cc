@@ -12,6 +12,18 @@
 #include "tutti/train/collective_guard.h"
 #include "tutti/train/process_setup.h"
 
+// One training step on one rank.
+//
+// A step has one update for most networks, and several for a GAN (discriminator on real and on generated samples, then
+// the generator); all updates use the same batches. An update
+//   1. runs a forward and a backward pass for each of the `accumulate` batches, which add up their gradients;
+//   2. before the last backward pass, starts an all-reduce of four numbers in the background: the loss, whether it is
+//      not finite, and whether a checkpoint or a stop is requested. The strategy starts to reduce gradients as soon as
+//      the last backward pass has computed them (last_backward);
+//   3. waits for the four numbers and the gradients. With a pipeline, its stages exchange their results too, so all
+//      ranks take the same decision;
+//   4. updates the weights. If a loss or gradient of any rank is not finite, all ranks skip the update; after
+//      `max_nonfinite_steps` consecutive steps of this kind the run ends.
 namespace tutti::train {
 
 Stepper::Stepper(RunContext& context) : context_(context) {
@@ -47,7 +59,7 @@ void Stepper::take_update(std::size_t update, Loader& loader, Shared shared, Ste
         (static_cast<std::uint64_t>(step_) * parts + part) * strategy.group_size() + group.rank();
     const std::uint64_t seed = mixed_seed(context_.seed(), number);
     const bool is_last = part + 1 == parts;
-    auto knows_loss = [&](float value) {
+    auto add_loss = [&](float value) {
       shared.loss += value / static_cast<float>(parts);
       was_finite = was_finite && std::isfinite(value);
       shared.not_finite = was_finite ? 0 : 1;
@@ -61,10 +73,10 @@ void Stepper::take_update(std::size_t update, Loader& loader, Shared shared, Ste
     if (context_.pipeline) {
       const Pipeline::Passed passed = context_.pipeline->run(batch, seed, before_last);
       report.times.waited += passed.waited;
-      knows_loss(passed.loss);
+      add_loss(passed.loss);
     } else {
       const torch::Tensor loss = loss_of(update, batch, seed);
-      knows_loss(loss.item<float>());
+      add_loss(loss.item<float>());
       before_last();
       loss.backward();
     }
@@ -132,8 +144,9 @@ void Stepper::report_nonfinite(const std::string& what, const std::string& where
 // One rank of the group, or of the pipelines, reports the end of the run.
 void Stepper::end_if_nonfinite_too_long() {
   if (nonfinite_steps_ + 1 < context_.options.integer("max_nonfinite_steps")) return;
-  const bool tells = context_.pipeline ? context_.rank == 0 : context_.strategy.group().rank() == 0;
-  if (!tells) throw ReportedByAnotherRank(1);
+  const bool reports =
+      context_.pipeline ? context_.rank == 0 : context_.strategy.group().rank() == 0;
+  if (!reports) throw ReportedByAnotherRank(1);
   throw ComputeError(
       "DDL-9-60",
       fmt::format(

@@ -18,6 +18,7 @@ struct StepReport {
   bool stop_requested = false;     // by a signal on any rank
 };
 
+// Takes the steps of one rank that trains. Not thread-safe.
 class Stepper {
  public:
   // For ranks that train; collective over each group of the strategy. `context` must outlive this object.

@@ -45,6 +45,9 @@ Metrics ThroughputMeter::end_step(std::int64_t step, const StepReport& report) {
                  {"staleness", report.times.staleness},
                  {"seconds", watch_.seconds()}};
   if (report.losses.size() > 1) row.insert(row.end(), report.losses.begin(), report.losses.end());
+  for (std::size_t i = 0; i < report.losses.size(); ++i)
+    if (const std::string& old_name = context_.updates.old_name(i); !old_name.empty())
+      row.emplace_back(old_name, report.losses[i].second);
   return row;
 }
 

@@ -9,11 +9,6 @@ namespace {
 
 using enum OptionType;
 
-OptionSpec formerly_choice(std::string old_choice, std::string current, OptionSpec spec) {
-  spec.choice_aliases.emplace_back(std::move(old_choice), std::move(current));
-  return spec;
-}
-
 OptionTable work_rows() {
   return {
       choice("size", "small", "Size of the model and of the generated data.",
@@ -147,6 +142,11 @@ OptionSpec choice(std::string name, std::string default_value, std::string help,
                   std::vector<std::string> choices) {
   return {std::move(name),   kChoice, std::move(default_value), std::move(help), "", 0, 0,
           std::move(choices)};
+}
+
+OptionSpec formerly_choice(std::string old_choice, std::string current, OptionSpec spec) {
+  spec.choice_aliases.emplace_back(std::move(old_choice), std::move(current));
+  return spec;
 }
 
 OptionSpec formerly(std::string old_name, OptionSpec spec, std::string old_environment) {

@@ -16,6 +16,9 @@ const OptionTable& train_options();
 OptionSpec choice(std::string name, std::string default_value, std::string help,
                   std::vector<std::string> choices);
 
+// The row `spec` with `old_choice` as the deprecated name of the choice `current`.
+OptionSpec formerly_choice(std::string old_choice, std::string current, OptionSpec spec);
+
 // The row `spec` with the deprecated names of the option and of its environment variable.
 OptionSpec formerly(std::string old_name, OptionSpec spec, std::string old_environment = "");
 

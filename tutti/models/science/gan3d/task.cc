@@ -77,8 +77,8 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
   // One update of the discriminator on real showers and one on generated ones, then those of the generator, with the
   // updated discriminator.
   std::vector<train::Update> updates() const override {
-    std::vector<train::Update> all = {{"loss_true", "discriminator."},
-                                      {"loss_made", "discriminator."},
+    std::vector<train::Update> all = {{"loss_real", "discriminator.", "loss_true"},
+                                      {"loss_generated", "discriminator.", "loss_made"},
                                       {"loss_generator", "generator."}};
     for (std::int64_t i = 2; i <= options_.integer("generator_updates"); ++i)
       all.push_back({fmt::format("loss_generator_{}", i), "generator."});
@@ -144,8 +144,9 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return metrics;
   }
 
-  // Output of the discriminator for the showers of a file.
-  std::vector<std::string> prediction_names() const override { return {"true", "energy"}; }
+  // Output of the discriminator for the showers of a file: probability of a real shower and energy in GeV. "true" is the
+  // deprecated name of "real".
+  std::vector<std::string> prediction_names() const override { return {"real", "energy", "true"}; }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
     const std::unique_ptr<ShowerFiles> files = open_file(file);
@@ -156,8 +157,8 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
                       network_->discriminator->forward(batch_of(*files, indices).input, 0);
                   for (std::size_t i = 0; i < indices.size(); ++i) {
                     const auto at = static_cast<std::int64_t>(i);
-                    rows.push_back({torch::sigmoid(output.logit[at]).item<float>(),
-                                    100 * output.energy[at].item<float>()});
+                    const float real = torch::sigmoid(output.logit[at]).item<float>();
+                    rows.push_back({real, 100 * output.energy[at].item<float>(), real});
                   }
                 });
     return rows;

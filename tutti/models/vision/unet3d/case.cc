@@ -11,9 +11,14 @@ const train::CaseInfo& case_info() {
        {"filters", kInt, "8", "Filters of the first convolution; the others have multiples of it.",
         "", 1, 1024},
        {"depth", kInt, "3", "Levels; each halves the volume.", "", 2, 10},
-       train::choice("doubling", "upsample",
-                     "Upsampling in the decoder: repeated values, or a transposed convolution.",
-                     {"upsample", "deconvolution"}),
+       train::formerly(
+           "doubling",
+           train::formerly_choice(
+               "upsample", "nearest",
+               train::choice(
+                   "upsampling", "nearest",
+                   "Upsampling in the decoder: repeated values, or a transposed convolution.",
+                   {"nearest", "deconvolution"}))),
        train::choice("norm", "instance",
                      "Normalisation after each convolution; the published network has none.",
                      {"none", "instance"}),

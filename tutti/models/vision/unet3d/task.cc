@@ -32,7 +32,7 @@ NetworkShape shape_of(const Options& options) {
   shape.volume = static_cast<int>(options.integer("volume"));
   shape.filters = static_cast<int>(options.integer("filters"));
   shape.depth = static_cast<int>(options.integer("depth"));
-  shape.has_deconvolution = options.text("doubling") == "deconvolution";
+  shape.has_deconvolution = options.text("upsampling") == "deconvolution";
   shape.has_norm = options.text("norm") == "instance";
   return shape;
 }
