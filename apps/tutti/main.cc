@@ -8,18 +8,18 @@
 namespace {
 
 constexpr tutti::app::Command kCommands[] = {
-    {"bench", "measure ours beside its peers", tutti::app::run_bench},
-    {"info", "what was found here, what is chosen, and why", tutti::app::run_info},
-    {"evaluate", "measure a trained network on its test data", tutti::app::run_evaluate},
+    {"bench", "compare Tutti with other systems in benchmarks", tutti::app::run_bench},
+    {"info", "show the detected machine, the selected algorithms and the reasons", tutti::app::run_info},
+    {"evaluate", "evaluate a trained network on its test set", tutti::app::run_evaluate},
     {"export", "write a trained network as TorchScript", tutti::app::run_export},
     {"learn", "fit linear models and trees to data files", tutti::app::run_in_learn_program},
-    {"lms", "predict training with less memory than the model needs", tutti::app::run_lms},
-    {"plot", "draw the curves of a run", tutti::app::run_plot},
+    {"lms", "simulate training steps within a memory budget", tutti::app::run_lms},
+    {"plot", "draw the training curves of a run", tutti::app::run_plot},
     {"predict", "write the predictions of a trained network for the samples of a file",
      tutti::app::run_predict},
-    {"runs", "list what was trained", tutti::app::run_runs},
-    {"train", "train a network on many ranks", tutti::app::run_train},
-    {"trace", "look at the operations of a job", tutti::app::run_trace},
+    {"runs", "list training runs", tutti::app::run_runs},
+    {"train", "train a network on all cores of one or several hosts", tutti::app::run_train},
+    {"trace", "merge the traces and flight records of a job", tutti::app::run_trace},
 };
 
 }  // namespace
