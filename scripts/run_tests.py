@@ -7,7 +7,7 @@
   scripts/run_tests.py --repeat N ...  every test up to N times until it fails, with more tests at once than cores
 
 A part fails when a test fails, when its build fails, or when no test of it ran. A failed test is not run again.
-The output of builds and tests is written to logs in the build folders; failures are shown with their last lines.
+The output of builds and tests is written to logs in the build directories; failures are shown with their last lines.
 """
 
 import argparse
@@ -31,7 +31,7 @@ class Part:
     targets: tuple  # of ninja
     selection: tuple = ()  # arguments of ctest
     is_deep: bool = False  # of `make test-deep`
-    checker: str = ""  # instead of ctest: a script that takes the build folder and prints "[3/40] name", "FAILED: name"
+    checker: str = ""  # instead of ctest: a script that takes the build directory and prints "[3/40] name", "FAILED: name"
 
 
 # Tests whose results depend on vector instructions, without slow cases and launchers.

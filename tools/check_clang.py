@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compiles every C++ source on its own, with clang-tidy and clang's thread-safety analysis.
 
-  tools/check_clang.py BUILD [FILTER]    BUILD: a build folder of the preset debug, which has a compile_commands.json without
+  tools/check_clang.py BUILD [FILTER]    BUILD: a build directory of the preset debug, which has a compile_commands.json without
                                          unity sources; FILTER: a regular expression that the paths must match
 
 Sources pass through clang-tidy with the checks of .clang-tidy; tests are only compiled. clang does not accept the headers

@@ -130,9 +130,9 @@ def is_allowed(source, target):
 
 
 def external_violation(path, name):
-    for pattern, folders in EXTERNAL.items():
-        if re.match(pattern, name) and not any(is_inside(path, folder) for folder in folders):
-            return f"<{name}> may be used only in {', '.join(folders) or 'bench and tests'}"
+    for pattern, directories in EXTERNAL.items():
+        if re.match(pattern, name) and not any(is_inside(path, directory) for directory in directories):
+            return f"<{name}> may be used only in {', '.join(directories) or 'bench and tests'}"
     return None
 
 

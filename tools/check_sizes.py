@@ -146,7 +146,7 @@ def is_method(declaration):
 
 @dataclasses.dataclass
 class Finding:
-    kind: str  # file, function, class, folder
+    kind: str  # file, function, class, directory
     size: int
     text: str
 

@@ -74,7 +74,7 @@ class OwnNetworkTest(unittest.TestCase):
 
     @classmethod
     def write(cls, name, inputs, targets):
-        """A folder of samples: 64 to train on, 16 for validation, 16 to test."""
+        """A directory of samples: 64 to train on, 16 for validation, 16 to test."""
         folder = cls.base / name
         folder.mkdir()
         for kind, rows in (("train", slice(0, 64)), ("val", slice(64, 80)), ("test", slice(80, 96))):

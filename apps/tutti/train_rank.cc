@@ -1,6 +1,6 @@
 // The program of one rank: what `tutti train`, `tutti evaluate`, `tutti predict` and the benchmark
 // start.
-//   train_rank start|resume|evaluate RUN        a run whose folder is there
+//   train_rank start|resume|evaluate RUN        a run whose directory exists
 //   train_rank predict RUN FILE OUT.csv|OUT.h5  predictions for the samples of a file
 //   train_rank export RUN OUT.pt                the network as TorchScript
 //   train_rank train ARGUMENTS                  as typed by the user, under a launcher

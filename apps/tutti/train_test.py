@@ -200,7 +200,7 @@ class TrainTest(unittest.TestCase):
             for name, value in result.items():
                 if not name.endswith("_ms"):
                     self.assertAlmostEqual(float(again[name]), value, delta=1e-3 * abs(value) + 1e-6, msg=f"{case}: {name}")
-            # A folder of before has none; they are made, and nothing else is made again.
+            # A directory of an earlier release has no validation files; only these are generated.
             others = {path: path.stat().st_mtime_ns for path in files["train"] + files["test"]}
             for path in files["val"]:
                 path.unlink()

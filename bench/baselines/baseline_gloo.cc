@@ -1,5 +1,5 @@
 // Gloo's all-reduce, f32 sum in place, over its TCP device.
-// Usage: baseline_gloo <folder of the pipes> <own host name or address>, with RANK and WORLD_SIZE in
+// Usage: baseline_gloo <directory of the pipes> <own host name or address>, with RANK and WORLD_SIZE in
 // the environment.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   const char* rank = std::getenv("RANK");
   const char* size = std::getenv("WORLD_SIZE");
   if (argc != 3 || !rank || !size) {
-    std::fprintf(stderr, "usage: RANK=r WORLD_SIZE=n %s <folder of the pipes> <own host name>\n",
+    std::fprintf(stderr, "usage: RANK=r WORLD_SIZE=n %s <directory of the pipes> <own host name>\n",
                  argv[0]);
     return 2;
   }

@@ -29,7 +29,7 @@ class MpiBaseline : public tutti::bench::Contender {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: %s <folder of the pipes>, under mpirun\n", argv[0]);
+    std::fprintf(stderr, "usage: %s <directory of the pipes>, under mpirun\n", argv[0]);
     return 2;
   }
   MPI_Init(&argc, &argv);

@@ -1,6 +1,6 @@
 // The bound: memory bandwidth of the same cores. Every rank makes an in-place pass (read, add, write) over a private
 // buffer, all at the same time. P ranks move 2 P S bytes in a pass, as much as the best possible all-reduce of S bytes
-// must move, so no all-reduce in memory can be faster than a pass. Usage: baseline_traffic <folder of the pipes>, with RANK
+// must move, so no all-reduce in memory can be faster than a pass. Usage: baseline_traffic <directory of the pipes>, with RANK
 // and WORLD_SIZE in the environment, all ranks on one host.
 #include <fcntl.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ class Barrier {
  public:
   Barrier(const std::string& path, int ranks) : ranks_(ranks) {
     int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 || ftruncate(file, 4096) != 0) throw std::runtime_error("cannot make " + path);
+    if (file < 0 || ftruncate(file, 4096) != 0) throw std::runtime_error("cannot create " + path);
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (page == MAP_FAILED) throw std::bad_alloc();
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   const char* rank = std::getenv("RANK");
   const char* size = std::getenv("WORLD_SIZE");
   if (argc != 2 || !rank || !size) {
-    std::fprintf(stderr, "usage: RANK=r WORLD_SIZE=n %s <folder of the pipes>\n", argv[0]);
+    std::fprintf(stderr, "usage: RANK=r WORLD_SIZE=n %s <directory of the pipes>\n", argv[0]);
     return 2;
   }
   Traffic traffic(std::atoi(rank), std::atoi(size), argv[1]);

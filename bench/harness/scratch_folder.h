@@ -16,7 +16,7 @@ class ScratchFolder {
     std::string form = std::filesystem::temp_directory_path() / "tutti-bench-XXXXXX";
     if (!mkdtemp(form.data()))
       throw IoError("DDL-8-40",
-                    "Cannot make a folder for the workers. Set TMPDIR to one with room.");
+                    "Cannot create a directory for the workers. Set TMPDIR to one with free space.");
     path_ = form;
   }
   ~ScratchFolder() {

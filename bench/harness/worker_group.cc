@@ -24,7 +24,7 @@ int open_pipe(const std::filesystem::path& path, int flags) {
   int fd = mkfifo(path.c_str(), 0600) == 0 ? open(path.c_str(), flags | O_CLOEXEC) : -1;
   if (fd < 0)
     throw IoError("DDL-8-21",
-                  fmt::format("Cannot make the pipe {}: {}. Set TMPDIR to a folder with room.",
+                  fmt::format("Cannot create the pipe {}: {}. Set TMPDIR to a directory with free space.",
                               path.string(), strerror(errno)));
   return fd;
 }

@@ -174,7 +174,7 @@ class FullDisks(Case):
         script = 'program=$1; shift 3; dd if=/dev/zero of=$0/fill bs=4k 2>/dev/null; TMPDIR=$0 exec "$program" "$@"'
         run, folder = self.start_on_small_disk(script, *ONE, "echo", "started")
         run.wait()
-        self.assertRegex(run.errors, r"DDL-3-(39 Cannot write|18 Cannot make|38 ).*No space left on device")
+        self.assertRegex(run.errors, r"DDL-3-(39 Cannot write|18 Cannot create|38 ).*No space left on device")
         self.assertEqual((run.code, run.output), (2, ""))
 
     def test_check_reports_free_space(self):

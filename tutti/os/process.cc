@@ -47,7 +47,7 @@ struct Pipe {
   Pipe() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw IoError("DDL-3-17", fmt::format("Cannot make a pipe: {}.", std::strerror(errno)));
+      throw IoError("DDL-3-17", fmt::format("Cannot create a pipe: {}.", std::strerror(errno)));
     }
     reading = UniqueFd(ends[0]);
     writing = UniqueFd(ends[1]);

@@ -34,7 +34,7 @@ fs::path make_folder(const fs::path& parent) {
   std::string name = (fs::absolute(parent) / fmt::format("DDLRUN.{}.XXXXXX", time)).string();
   if (error || !::mkdtemp(name.data())) {  // mode 0700
     throw ConfigError("DDL-3-18",
-                      fmt::format("Cannot make a run folder in {}: {}. Choose another with "
+                      fmt::format("Cannot create a run directory in {}: {}. Choose another with "
                                   "--log-dir.",
                                   parent.string(), error ? error.message() : std::strerror(errno)));
   }
@@ -105,7 +105,7 @@ std::shared_ptr<LogFile> JobFolder::log(const std::string& name) const {
 
 void make_private_folder(const fs::path& folder) {
   const auto fail = [&](const std::string& why) {
-    throw ConfigError("DDL-3-38", fmt::format("{} cannot hold run folders: {}. Choose another "
+    throw ConfigError("DDL-3-38", fmt::format("{} cannot hold run directories: {}. Choose another "
                                               "folder with --log-dir or TMPDIR.",
                                               folder.string(), why));
   };

@@ -95,7 +95,7 @@ TEST_F(RunFolderTest, ALinkOrAFileIsNotAPrivateFolder) {
 }
 
 TEST_F(RunFolderTest, AFolderOfAnotherUserIsRefused) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give directories away";
   const fs::path folder = fs::path(top_) / "DDLRUN-0";
   fs::create_directory(folder);
   ASSERT_EQ(::chown(folder.c_str(), 12345, 12345), 0);

@@ -24,7 +24,7 @@ fs::path new_run_folder(const fs::path& runs, const std::string& case_name) {
     if (fs::create_directory(runs / name, error)) return runs / name;
     if (error || attempt > 1000)
       throw IoError("DDL-7-63",
-                    fmt::format("Cannot make {}: {}. Name another folder with --set runs=FOLDER.",
+                    fmt::format("Cannot create {}: {}. Choose another directory with --set runs=DIR.",
                                 (runs / name).string(),
                                 error ? error.message() : "too many runs began in this second"));
   }

@@ -66,7 +66,7 @@ void Recorder::write_flight(std::string_view reason) {
   for (const FlightEntry& entry : flight_.entries()) operations.push_back(flight_line(entry));
   const auto path = runs::write_flight(folder_, rank_, host_, reason, operations);
   if (path.empty()) {
-    log::warning("DDL-7-11 Cannot write {}: choose a folder with the option run_folder.",
+    log::warning("DDL-7-11 Cannot write {}. Set the option run_folder to a writable directory.",
                  (folder_ / runs::flight_file(rank_)).string());
   } else {
     log::info("The last operations of this rank are in {}.", path.string());
@@ -93,7 +93,7 @@ void Recorder::flush() {
 void Recorder::note_gaps(bool is_whole) {
   if (is_whole || has_complained_) return;
   has_complained_ = true;
-  log::warning("DDL-7-12 The trace of this rank has gaps: its folder {} is full.",
+  log::warning("DDL-7-12 The trace of this rank has gaps: its directory {} is full.",
                folder_.string());
 }
 

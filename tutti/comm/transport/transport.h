@@ -1,4 +1,4 @@
-// Interfaces for moving bytes between ranks. Each transport folder implements `Transport`; the conformance suite in
+// Interfaces for moving bytes between ranks. Each transport directory implements `Transport`; the conformance suite in
 // tests/conformance runs over all of them.
 #pragma once
 

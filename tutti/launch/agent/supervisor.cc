@@ -48,7 +48,7 @@ struct Channels {
   }
   static void make_pipe(os::UniqueFd* reading, os::UniqueFd* writing) {
     std::array<int, 2> ends{-1, -1};
-    if (::pipe(ends.data()) != 0) throw IoError("DDL-3-17", "Cannot make a pipe.");
+    if (::pipe(ends.data()) != 0) throw IoError("DDL-3-17", "Cannot create a pipe.");
     *reading = os::UniqueFd(ends[0]);
     *writing = os::UniqueFd(ends[1]);
     ::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kPipeBytes));  // best effort

@@ -121,7 +121,7 @@ void JobOutput::report_failures() {
   if (shared_->log_error == 0 || std::exchange(is_reported_[0], true)) return;
   print(STDERR_FILENO,
         fmt::format("ddlrun: DDL-3-50 Cannot write {}: {}. The job continues, but its logs are "
-                    "incomplete. Free some space, or choose another folder with --log-dir.\n",
+                    "incomplete. Free some space, or choose another directory with --log-dir.\n",
                     shared_->log_path, std::strerror(shared_->log_error)));
 }
 

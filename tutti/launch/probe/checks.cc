@@ -90,8 +90,8 @@ Findings no_folder(const Facts& facts) {
   return each(facts, "DDL-3-28", [&](const HostFacts& host) -> std::string {
     if (host.report->has_folder) return "";
     return fmt::format(
-        "{} has no folder {}, in which the ranks are to start. Make it there, or "
-        "start from one that all hosts have.",
+        "{} has no directory {}, the working directory of the ranks. Create it, or "
+        "start the job from a directory that all hosts have.",
         host.name, facts.folder);
   });
 }
@@ -213,8 +213,8 @@ const std::vector<Check>& checks() {
       {"DDL-3-06", "no host under two names", false, same_host_twice},
       {"DDL-3-25", "the same Tutti everywhere", false, other_tutti},
       {"DDL-3-26", "the same MPI everywhere", false, other_mpi},
-      {"DDL-3-27", "the program is there", false, no_program},
-      {"DDL-3-28", "the folder is there", false, no_folder},
+      {"DDL-3-27", "the program exists everywhere", false, no_program},
+      {"DDL-3-28", "the working directory exists everywhere", false, no_folder},
       {"DDL-3-29", "the same hardware everywhere", false, other_hardware},
       {"DDL-3-30", "clocks agree within 1 s", true, clocks},
       {"DDL-3-31", "free shared memory", true, little_shared_memory},

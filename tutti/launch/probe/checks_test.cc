@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](Facts& facts) { facts.hosts[1].report->program.clear(); }},
         Fault{"DDL-3-27", "no file a.py", true,
               [](Facts& facts) { facts.hosts[1].report->missing_files = {"a.py"}; }},
-        Fault{"DDL-3-28", "no folder /home/me", true,
+        Fault{"DDL-3-28", "no directory /home/me", true,
               [](Facts& facts) { facts.hosts[1].report->has_folder = false; }},
         Fault{"DDL-3-29", "host2 differs from host1", true,
               [](Facts& facts) {

@@ -138,14 +138,14 @@ Failure explain(const std::string& host, const Answer& answer, const std::string
                         host, host)};
   }
   if (reported("Host key verification failed") || reported("REMOTE HOST IDENTIFICATION")) {
-    return {"DDL-3-23", fmt::format("The key of {} is not known here, or has changed. Look at it "
-                                    "once: ssh {} true",
+    return {"DDL-3-23", fmt::format("The ssh key of {} is unknown on this host, or has changed. Check "
+                                    "it once: ssh {} true",
                                     host, host)};
   }
   const bool is_absent = answer.exit_code == 127 || answer.exit_code == 126;
   if (is_absent || reported("not found") || reported("No such file")) {
     return {"DDL-3-24",
-            fmt::format("{} has no {}. Install Tutti there in the same folder, or use a "
+            fmt::format("{} has no {}. Install Tutti there in the same directory, or use a "
                         "common file system.",
                         host, program)};
   }

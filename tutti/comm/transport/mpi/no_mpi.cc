@@ -1,4 +1,4 @@
-// Replaces the sources of this folder in a build without MPI.
+// Replaces the sources of this directory in a build without MPI.
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 
 namespace tutti::comm {

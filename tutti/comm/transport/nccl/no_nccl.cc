@@ -1,4 +1,4 @@
-// Replaces the sources of this folder in a build without NCCL.
+// Replaces the sources of this directory in a build without NCCL.
 #include "tutti/comm/transport/nccl/nccl_collectives.h"
 
 namespace tutti::comm {

@@ -68,7 +68,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usa
   return address;
 }
 
-// A block of an existing segment, or nullptr if none has room.
+// A block of an existing segment, or nullptr if none has enough space.
 void* Arena::take(std::size_t bytes, std::size_t alignment) {
   for (int i = 0; i < segment_count_.load(std::memory_order_relaxed); ++i) {
     internal::Segment& segment = *segments_[i];

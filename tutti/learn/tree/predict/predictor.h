@@ -1,4 +1,4 @@
-// Fast prediction with packed trees: 16 or 24 bytes per node, siblings adjacent, several walks in parallel.
+// Fast prediction with packed trees: 16 or 24 bytes per node, adjacent siblings, several rows traversed together.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tutti::learn::tree {
 
-// Copies what it needs from the model. Thread-safe.
+// Holds a packed copy of the model. Thread-safe.
 class Predictor {
  public:
   explicit Predictor(const Model& model);

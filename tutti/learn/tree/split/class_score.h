@@ -22,7 +22,8 @@ inline double class_score(bool is_entropy, std::span<const double> weights) {
   return total > 0 ? squares / total : 0;
 }
 
-// Reads class weights from the words of the bins or, for two classes, from gradient (class 1) and hessian (both).
+// Reads class weights from the per-class sums of the bins (`sums.words`) or, for two classes, from the gradient (weight
+// of class 1) and the hessian (weight of both).
 struct ClassReader {
   const ColumnSums& sums;
   int classes;

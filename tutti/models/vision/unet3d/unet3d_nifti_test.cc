@@ -1,4 +1,4 @@
-// NIfTI files written byte by byte, and folders of them.
+// NIfTI files written byte by byte, and directories of them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
