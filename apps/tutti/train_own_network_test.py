@@ -96,39 +96,39 @@ class OwnNetworkTest(unittest.TestCase):
     def run_of(self, output):
         return Path(output.split("run: ")[1].split("\n")[0])
 
-    def refused(self, network, data, settings, *words, code=1):
-        """The run ends with all `words` in one message, not in one per rank, and leaves no folder."""
+    def rejects(self, network, data, settings, *parts, code=1):
+        """The run ends with all `parts` in one message, not in one per rank, and leaves no directory."""
         output = self.train(network, data, *settings, f"runs={self.base}/refused", code=code)
-        for word in words:
-            self.assertIn(word, output)
+        for part in parts:
+            self.assertIn(part, output)
         self.assertEqual(output.count("DDL-"), 1, output)
         self.assertEqual(list((self.base / "refused").glob("*")), [])
 
     def test_targets_that_do_not_fit_the_loss(self):
         x, y = self.x, self.y
         binary = ["loss=binary_cross_entropy"]
-        self.refused("dense3", self.write("numbers", x, x[:, 0] % 1), [], "numbers/train.h5: row 0 ", "'label'", "mean_squared")
-        self.refused("dense3", self.write("from_1", x, y + 1), [], f"from_1/train.h5: row {list(y).index(2)} ", "from 0 to 2")
+        self.rejects("dense3", self.write("numbers", x, x[:, 0] % 1), [], "numbers/train.h5: row 0 ", "'label'", "mean_squared")
+        self.rejects("dense3", self.write("from_1", x, y + 1), [], f"from_1/train.h5: row {list(y).index(2)} ", "from 0 to 2")
         late = y.copy()
         late[90] = -1
-        self.refused("dense3", self.write("late", x, late), [], "late/test.h5: row 10 (from 0)", "is -1")
-        self.refused("dense1", self.write("signs", x, numpy.where(y > 0, 1, -1)), binary, "signs/train.h5: row ", "is -1")
-        self.refused("dense1", self.write("twos", x, 2 * (y > 0)), binary, "twos/train.h5: row ", "is 2")
-        self.refused("dense3", self.write("column", x, y[:, None]), [], "column/train.h5", "shape (1)", "labels[:, 0]")
-        self.refused("dense3", self.write("one_hot", x, numpy.eye(3)[y]), [], "one_hot/train.h5", "shape (3)", "numpy.argmax")
-        self.refused("dense3", self.write("words", x, numpy.array([b"a", b"b", b"c"])[y]), [], "words/train.h5", "text")
-        self.refused("dense1", self.base / "good", [], "at least 2", code=2)
-        self.refused("dense2", self.write("three", x, x[:, :3]), ["loss=mean_squared"], "shape (3)", "needs (2)")
+        self.rejects("dense3", self.write("late", x, late), [], "late/test.h5: row 10 (from 0)", "is -1")
+        self.rejects("dense1", self.write("signs", x, numpy.where(y > 0, 1, -1)), binary, "signs/train.h5: row ", "is -1")
+        self.rejects("dense1", self.write("twos", x, 2 * (y > 0)), binary, "twos/train.h5: row ", "is 2")
+        self.rejects("dense3", self.write("column", x, y[:, None]), [], "column/train.h5", "shape (1)", "labels[:, 0]")
+        self.rejects("dense3", self.write("one_hot", x, numpy.eye(3)[y]), [], "one_hot/train.h5", "shape (3)", "numpy.argmax")
+        self.rejects("dense3", self.write("words", x, numpy.array([b"a", b"b", b"c"])[y]), [], "words/train.h5", "text")
+        self.rejects("dense1", self.base / "good", [], "at least 2", code=2)
+        self.rejects("dense2", self.write("three", x, x[:, :3]), ["loss=mean_squared"], "shape (3)", "needs (2)")
 
     def test_inputs_that_do_not_fit(self):
-        self.refused("dense3", self.write("narrow", self.x[:, :3], self.y), [], "narrow/train.h5", "'data'", "(2, 3)", "(8, 4)", code=2)
+        self.rejects("dense3", self.write("narrow", self.x[:, :3], self.y), [], "narrow/train.h5", "'data'", "(2, 3)", "(8, 4)", code=2)
         for row, place in ((7, "train.h5: row 7 "), (65, "val.h5: row 1 "), (95, "test.h5: row 15 ")):
             bad = self.x.copy()
             bad[row, 2] = numpy.nan
-            self.refused("dense3", self.write(f"nan{row}", bad, self.y), [], f"nan{row}/{place}", "'data'", "nan")
-        self.refused("dense3", self.base / "none", [], f"{self.base}/none: No such file or directory")
-        self.refused("no_forward", self.base / "good", [], "no method `forward`", code=2)
-        self.refused("weights", self.base / "good", [], "torch.save", "torch.jit.script")
+            self.rejects("dense3", self.write(f"nan{row}", bad, self.y), [], f"nan{row}/{place}", "'data'", "nan")
+        self.rejects("dense3", self.base / "none", [], f"{self.base}/none: No such file or directory")
+        self.rejects("no_forward", self.base / "good", [], "no method `forward`", code=2)
+        self.rejects("weights", self.base / "good", [], "torch.save", "torch.jit.script")
 
     def test_metrics_are_of_each_output(self):
         images = numpy.random.default_rng(2).normal(size=(96, 1, 6, 6)).astype("f4")

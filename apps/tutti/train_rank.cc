@@ -64,7 +64,7 @@ fs::path agreed_folder(Communicator& communicator, int argc, char** argv, TrainR
     if (parse_train(argc, argv, request) && communicator.rank() == 0)
       fs::absolute(start.emplace(request).folder()).string().copy(name, sizeof name - 1);
   });
-  communicator.broadcast({name, sizeof name, DType::kU8}, 0, {.name = "run folder"});
+  communicator.broadcast({name, sizeof name, DType::kU8}, 0, {.name = "run directory"});
   return name;
 }
 

@@ -70,7 +70,7 @@ train::Request requested_options(const std::string& what, const fs::path& resume
     train::Request before = read_saved_options(resumes);
     if (!what.empty() && what != before.case_name)
       throw ConfigError("DDL-1-75", fmt::format("{} is a run of {} and resumes with its saved "
-                                                "options: leave out '{}'; --set changes some.",
+                                                "options: omit '{}'; --set changes single options.",
                                                 resumes.string(), before.case_name, what));
     return before;
   }
@@ -117,8 +117,8 @@ void check_same_model(const fs::path& folder, const Options& options) {
   for (const auto& [name, value] : train::read_toml(folder / runs::kConfigFile).settings)
     if (name == "model" && value != options.text("model"))
       throw ConfigError("DDL-1-77",
-                        fmt::format("{} resumes with the model it was started with, {}. Leave out "
-                                    "the other one, or start a new run with it: {}.",
+                        fmt::format("{} resumes with the model it was started with, {}. Omit the "
+                                    "other one, or start a new run with it: {}.",
                                     folder.string(), value, options.text("model")));
 }
 
@@ -181,7 +181,7 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
     if (request.what.case_name.empty()) request.what.case_name = "script";
     if (request.what.case_name != "script")
       throw ConfigError("DDL-1-71", fmt::format("--model is for custom models; the case {} has its "
-                                                "own network. Leave out one of the two.",
+                                                "own network. Omit one of the two.",
                                                 request.what.case_name));
     request.what.settings.emplace_back("model", fs::absolute(model).string());
   }

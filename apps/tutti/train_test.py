@@ -153,7 +153,7 @@ class TrainTest(unittest.TestCase):
         rows = self.rows_of(run)
         self.assertEqual([int(row["step"]) for row in rows], list(range(1, len(rows) + 1)))
         self.assertEqual(float(rows[-1]["epoch"]), 120)
-        for before, after in zip(rows, rows[1:]):  # 300 samples: a step of 48 is a sixth of an epoch, and what is left out as much
+        for before, after in zip(rows, rows[1:]):  # 300 samples: a step of 48 is a sixth of an epoch, and so are the samples that an epoch drops
             self.assertLess(float(before["epoch"]), float(after["epoch"]))
             self.assertLess(float(after["epoch"]) - float(before["epoch"]), 0.34)
             self.assertLessEqual(float(after["learning_rate"]), float(before["learning_rate"]))

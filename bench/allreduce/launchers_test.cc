@@ -17,7 +17,7 @@ std::string line_of(const ProcessSpec& spec) {
 
 struct Launching : testing::Test {
   AllreduceSettings settings;
-  LaunchTask task{settings, {"worker", "folder"}, {4, 6}, "testbed"};
+  LaunchTask task{settings, {"worker", "directory"}, {4, 6}, "testbed"};
 
   void use_testbed(int hosts, bool map_by_node) {
     settings.hosts = hosts;
@@ -27,8 +27,9 @@ struct Launching : testing::Test {
 };
 
 TEST_F(Launching, EveryRankHasACore) {
-  EXPECT_EQ(line_of(launch_openmpi(task)[0]), "mpirun.openmpi -np 2 --bind-to core worker folder");
-  EXPECT_EQ(line_of(launch_mpich(task)[0]), "mpirun.mpich -np 2 -bind-to core worker folder");
+  EXPECT_EQ(line_of(launch_openmpi(task)[0]),
+            "mpirun.openmpi -np 2 --bind-to core worker directory");
+  EXPECT_EQ(line_of(launch_mpich(task)[0]), "mpirun.mpich -np 2 -bind-to core worker directory");
   auto direct = launch_directly(task);
   ASSERT_EQ(direct.size(), 2u);
   EXPECT_EQ(direct[1].cpus, std::vector<int>{6});
@@ -44,7 +45,7 @@ TEST_F(Launching, MoreRanksThanCoresAreLeftToTheScheduler) {
 
 TEST_F(Launching, TunedWorkersKeepTheirHeap) {
   EXPECT_THAT(line_of(launch_openmpi_tuned(task)[0]), HasSubstr("env MALLOC_MMAP_MAX_=0"));
-  EXPECT_THAT(line_of(launch_mpich_tuned(task)[0]), EndsWith("worker folder"));
+  EXPECT_THAT(line_of(launch_mpich_tuned(task)[0]), EndsWith("worker directory"));
 }
 
 TEST_F(Launching, RanksAreMappedBySlot) {

@@ -198,7 +198,7 @@ class Contest:
             try:
                 model = Liblinear(self.penalty, name.endswith("dual"), eps)
             except OSError as error:
-                print(f"{name} is left out: {error}", flush=True)
+                print(f"{name} is skipped: {error}", flush=True)
                 return
             is_there, goes_on = self.fit(name, f"eps {eps:g}", model)
             if is_there or not goes_on:

@@ -23,9 +23,10 @@ constexpr double kAbortSeconds = 0.2;
 int open_pipe(const std::filesystem::path& path, int flags) {
   int fd = mkfifo(path.c_str(), 0600) == 0 ? open(path.c_str(), flags | O_CLOEXEC) : -1;
   if (fd < 0)
-    throw IoError("DDL-8-21",
-                  fmt::format("Cannot create the pipe {}: {}. Set TMPDIR to a directory with free space.",
-                              path.string(), strerror(errno)));
+    throw IoError(
+        "DDL-8-21",
+        fmt::format("Cannot create the pipe {}: {}. Set TMPDIR to a directory with free space.",
+                    path.string(), strerror(errno)));
   return fd;
 }
 
@@ -70,7 +71,7 @@ std::vector<std::string> WorkerGroup::ask(std::string_view command, double timeo
   std::string line = fmt::format("{}\n", command);
   for (Pipe& pipe : pipes_)
     if (!write_all(pipe.command, line))
-      throw CommError("DDL-8-22", fmt::format("{} takes no more commands.", name_));
+      throw CommError("DDL-8-22", fmt::format("{} has closed its command pipe.", name_));
   return collect(timeout_seconds);
 }
 

@@ -123,7 +123,7 @@ ArrayView view_of_dlpack(const py::handle& object) {
 
 ArrayView view_of_tuple(const py::tuple& tuple) {
   if (tuple.size() != 4)
-    throw py::type_error("DDL-4-82 Give an array, or (address, shape, type, owner).");
+    throw py::type_error("DDL-4-82 Pass an array, or (address, shape, type, owner).");
   ArrayView view;
   view.data = reinterpret_cast<void*>(
       tuple[0].cast<std::uintptr_t>());  // the caller guarantees the address
@@ -145,8 +145,9 @@ std::int64_t ArrayView::count() const {
 Buffer ArrayView::elements() const {
   if (!has_dtype) {
     throw py::type_error(
-        "DDL-4-83 This element type cannot be reduced. Known are float16, bfloat16, float32, "
-        "float64, int8, uint8, int32 and int64, in this machine's byte order: else use "
+        "DDL-4-83 This element type cannot be reduced. Supported types: float16, bfloat16, "
+        "float32, "
+        "float64, int8, uint8, int32 and int64, in native byte order. Convert others with "
         "array.astype.");
   }
   return {data, count(), dtype};
@@ -158,9 +159,8 @@ ArrayView view_of(const py::handle& object, bool writable) {
   if (PyObject_CheckBuffer(object.ptr())) return view_of_buffer(object, writable);
   if (py::hasattr(object, "__dlpack__")) return view_of_dlpack(object);
   throw py::type_error(
-      fmt::format("DDL-4-82 A {} has no memory that can be used: give a NumPy array, a tensor with "
-                  "__dlpack__, or "
-                  "anything with the buffer protocol.",
+      fmt::format("DDL-4-82 A {} has no accessible memory. Pass a NumPy array, a tensor with "
+                  "__dlpack__, or an object with the buffer protocol.",
                   py::str(py::type::of(object).attr("__name__")).cast<std::string>()));
 }
 

@@ -157,7 +157,7 @@ void bind_blocking(py::module_& module) {
       [](const py::object& target, const py::object& source, std::size_t bytes) {
         const ArrayView to = view_of(target, true), from = view_of(source, false);
         if (bytes > to.bytes().bytes() || bytes > from.bytes().bytes())
-          throw ConfigError("DDL-4-01", "A copy of more bytes than the target or the source has.");
+          throw ConfigError("DDL-4-01", "The copy is larger than its source or target.");
         without_gil([&] { std::memcpy(to.data, from.data, bytes); });
         return bytes;
       },

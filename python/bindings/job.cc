@@ -61,7 +61,7 @@ std::shared_ptr<Communicator> Job::world() const {
   const MutexLock lock(mutex_);
   if (!world_)
     throw ConfigError("DDL-4-60",
-                      "The job has not begun: call init() first, and nothing after the end.");
+                      "The job is not running: call init() first, and nothing after the end.");
   return world_;
 }
 

@@ -50,14 +50,14 @@ def test_a_stopped_rank_is_named_and_the_tensor_fails():
     results = outcome("stop", ends_itself=False)
     for code, output in results:
         assert code == 3, output
-        assert "DDL-4-73 Tensor 'gradient' was not given by rank 2" in output
+        assert "DDL-4-73 Tensor 'gradient' was not submitted by rank 2" in output
     assert "DDL-4-72 Tensor 'gradient' has been waiting" in results[0][1]
 
 
 def test_a_late_rank_is_reported_and_awaited():
     results = outcome("late")
     assert all(code == 0 and "went on" in output for code, output in results), results
-    assert "rank 2 did not give it" in results[0][1]
+    assert "rank 2 did not submit it" in results[0][1]
 
 
 def test_the_page_of_the_engine_has_its_options():

@@ -84,7 +84,7 @@ class SlowReaders(Case):
 
     def test_a_stopped_ddlrun_continues(self):
         run, pipe = self.start_with_pipe(*ONE, "sh", "-c", "seq 1 600000")
-        wait_until(run.has_started, "the run folder")
+        wait_until(run.has_started, "the run directory")
         run.process.send_signal(signal.SIGSTOP)
         run.process.send_signal(signal.SIGCONT)
         self.assertEqual(pipe.read(), NUMBERS)

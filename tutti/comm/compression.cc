@@ -71,10 +71,9 @@ void add_top_k(const std::byte* wire, std::size_t k, float sign, std::span<float
   for (std::size_t i = 0; i < k; ++i) {
     const auto [index, value] = internal::top_k_entry(wire, k, i);
     if (index >= values.size()) {
-      throw CommError(
-          "DDL-4-70",
-          "What a rank sent as its largest values is damaged. Check that all ranks run the "
-          "same version of the library and pass the same count.");
+      throw CommError("DDL-4-70",
+                      "The topk data of a rank are damaged. Check that all ranks run the "
+                      "same version of the library and pass the same count.");
     }
     values[index] += sign * value;
   }
@@ -92,11 +91,10 @@ void forget_not_finite(std::span<float> residual) {
 
 Codec::Codec(Compression kind, double fraction) : kind_(kind), fraction_(fraction) {
   if (!(fraction > 0 && fraction <= 1)) {
-    throw ConfigError("DDL-1-60",
-                      fmt::format("Compression 'topk' cannot send the fraction {} of all "
-                                  "values. Use more than 0 and at most 1, for example "
-                                  "topk:0.01.",
-                                  fraction));
+    throw ConfigError("DDL-1-60", fmt::format("The fraction {} of compression 'topk' is out of "
+                                              "range. Use more than 0 and at most 1, for example "
+                                              "topk:0.01.",
+                                              fraction));
   }
 }
 

@@ -65,7 +65,7 @@ bool Work::wait_for(std::chrono::milliseconds limit) const {
 
 WakeTimer::WakeTimer() : file_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
   if (file_ >= 0) return;
-  throw IoError("DDL-4-20", std::string("No timer could be made (") + std::strerror(errno) +
+  throw IoError("DDL-4-20", std::string("Cannot create a timer (") + std::strerror(errno) +
                                 "). Raise the limit of open files: ulimit -n.");
 }
 

@@ -345,8 +345,8 @@ TEST(Engine, AStallFailsInTheEndAndNamesTensorAndRanks) {
         } else {
           const comm::Work work = engine.submit(reduce("conv1.weight", values)).work;
           const std::string text = message_of([&] { work.wait(); });
-          EXPECT_THAT(text,
-                      HasSubstr("DDL-4-73 Tensor 'conv1.weight' was not given by rank 1 within"));
+          EXPECT_THAT(
+              text, HasSubstr("DDL-4-73 Tensor 'conv1.weight' was not submitted by rank 1 within"));
           have_failed.count_down();
         }
         Values good(2, 1);
@@ -356,7 +356,7 @@ TEST(Engine, AStallFailsInTheEndAndNamesTensorAndRanks) {
       fusion(), "-stall_seconds 0.1 -timeout 0.4");
 }
 
-TEST(Engine, WhoLeavesLetsTheOthersFailAtOnce) {
+TEST(Engine, CallsFailImmediatelyAfterARankHasLeft) {
   run_engines({3}, [](Engine& engine) {
     if (engine.rank() == 2) return;
     Values values(4, 1);

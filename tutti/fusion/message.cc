@@ -69,8 +69,8 @@ class Reader {
   static void require(bool is_right) {
     if (!is_right)
       throw CommError("DDL-4-70",
-                      "A control message of the fusion engine cannot be read: are all ranks of the "
-                      "same version?");
+                      "A control message of the fusion engine cannot be read. Install the same "
+                      "version on all hosts.");
   }
   const std::string& bytes_;
   std::size_t at_ = 0;

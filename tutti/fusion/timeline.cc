@@ -23,7 +23,7 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   if (!(file << text) || !file.flush())
     throw IoError("DDL-7-70",
-                  fmt::format("The timeline cannot be written to {}. Give another file.", path));
+                  fmt::format("The timeline cannot be written to {}. Choose another file.", path));
 }
 
 }  // namespace

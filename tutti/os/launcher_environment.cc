@@ -50,9 +50,10 @@ std::optional<int> number_of(const Getenv& getenv, const char* variable) {
 
 int checked_number(const char* variable, const char* text) {
   if (const auto number = parse_number(text); number && *number >= 0) return *number;
-  throw ConfigError("DDL-6-14", fmt::format("{}={} is not a number of a rank or of ranks: unset it "
-                                            "or let the launcher set it.",
-                                            variable, text));
+  throw ConfigError(
+      "DDL-6-14",
+      fmt::format("{}={} is not a rank or a number of ranks: unset it, or let the launcher set it.",
+                  variable, text));
 }
 
 std::optional<JobEnvironment> read_job(const Getenv& getenv, const LauncherVariables& launcher,

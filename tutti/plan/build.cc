@@ -28,10 +28,9 @@ void check_counts(const std::vector<std::int64_t>& counts, const char* what, int
       std::all_of(counts.begin(), counts.end(), [](std::int64_t c) { return c >= 0; })) {
     return;
   }
-  throw ConfigError("DDL-1-26",
-                    fmt::format("{} has {} entries for {} ranks, or a negative one. Give "
-                                "one count, 0 or more, for each rank.",
-                                what, counts.size(), ranks));
+  throw ConfigError("DDL-1-26", fmt::format("{} has {} entries for {} ranks, or a negative one. "
+                                            "Pass one count, 0 or more, for each rank.",
+                                            what, counts.size(), ranks));
 }
 
 void check_rank(int rank, const char* what, int ranks) {
@@ -45,7 +44,7 @@ void check(const Request& request, int ranks) {
   if (has_root(collective)) check_rank(request.root, "root", ranks);
   if (collective == Collective::kSendReceive) check_rank(request.peer, "peer", ranks);
   if (request.count < 0) {
-    throw ConfigError("DDL-1-26", fmt::format("A count of {}. Use 0 or more.", request.count));
+    throw ConfigError("DDL-1-26", fmt::format("The count is {}. Use 0 or more.", request.count));
   }
   switch (collective) {
     case Collective::kReduceScatter:

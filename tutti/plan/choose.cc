@@ -142,7 +142,7 @@ Choice choose(const topo::Grid& grid, const Request& request, std::span<const Me
     choice = by_model(grid, request);
     if (has_mode) {
       choice->reason =
-          fmt::format("the mode's algorithms cannot do {}{}: {}", name_of(request.collective),
+          fmt::format("the mode's algorithms do not support {}{}: {}", name_of(request.collective),
                       request.reproducible ? " reproducibly" : "", choice->reason);
     }
   }

@@ -28,7 +28,8 @@ Rows find_rows(const Choice& choice) {
     }
     rows.push_back(row);
   }
-  if (rows.empty()) throw ConfigError("DDL-1-21", "No algorithm was chosen. Give at least one.");
+  if (rows.empty())
+    throw ConfigError("DDL-1-21", "The list of algorithms is empty. Name at least one.");
   return rows;
 }
 
@@ -39,15 +40,14 @@ int mapped_dimensions(const topo::Grid& grid, const Rows& rows) {
   const auto late = std::find_if(first_other, rows.end(), is_mapped);
   if (late != rows.end()) {
     throw ConfigError("DDL-1-22",
-                      fmt::format("'{}' may only stand first: put the other algorithms after it.",
-                                  (*late)->name));
+                      fmt::format("'{}' must be the first algorithm of the list.", (*late)->name));
   }
   const int count = first_other == rows.end() ? all : static_cast<int>(first_other - rows.begin());
   for (int d = 0; d < std::min(count, all); ++d) {
     if (grid.dimensions[d].mapped || grid.dimensions[d].size == 1) continue;
     throw ConfigError("DDL-1-23",
-                      fmt::format("'{}' needs ranks that share memory, those of dimension {} "
-                                  "({}) do not. Use another algorithm there, such as ring.",
+                      fmt::format("'{}' needs ranks that share memory. Those of dimension {} ({}) "
+                                  "do not. Use another algorithm there, such as ring.",
                                   rows.front()->name, d, grid.dimensions[d].name));
   }
   return std::min(count, all);
@@ -60,8 +60,8 @@ void check_supports(const Algorithm& row, Collective collective, const Shape& sh
     if (a.build == nullptr || !a.supports(collective, shape)) continue;
     able += fmt::format("{}{}", able.empty() ? "" : ", ", a.name);
   }
-  throw ConfigError("DDL-1-24", fmt::format("'{}' cannot do {} here{}. Use one of: {}.", row.name,
-                                            name_of(collective),
+  throw ConfigError("DDL-1-24", fmt::format("'{}' does not support {} here{}. Use one of: {}.",
+                                            row.name, name_of(collective),
                                             shape.reproducible ? " reproducibly" : "", able));
 }
 
@@ -98,9 +98,11 @@ bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
     return false;
   }
   if (is_vendor(rows.back())) return true;
-  throw ConfigError("DDL-1-31", fmt::format("'vendor' does {} over all ranks at once only. Name it "
-                                            "alone, or another algorithm.",
-                                            name_of(collective)));
+  throw ConfigError(
+      "DDL-1-31",
+      fmt::format(
+          "'vendor' supports {} over all ranks only. Use it alone, or use another algorithm.",
+          name_of(collective)));
 }
 
 // Collectives with separate data for each pair of ranks run over all ranks as one subgroup.

@@ -27,7 +27,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     if (row.build != nullptr) names += fmt::format(", {}", row.name);
   }
   throw ConfigError("DDL-1-28", fmt::format("Mode '{}' is unknown. Use a letter (b n r m c p) or a "
-                                            "name{}; for dimensions write e.g. p:2x2x1x1.",
+                                            "name{}; with dimensions for example p:2x2x1x1.",
                                             word, names));
 }
 
@@ -43,10 +43,9 @@ int parse_size(std::string_view word, std::string_view text) {
   int size = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
   if (error == std::errc() && end == word.data() + word.size() && size > 0) return size;
-  throw ConfigError("DDL-1-29",
-                    fmt::format("Cannot read the dimensions in mode '{}'. Write sizes of 1 "
-                                "or more with x between, e.g. 2x2x1x1.",
-                                text));
+  throw ConfigError("DDL-1-29", fmt::format("Cannot read the dimensions in mode '{}'. Write sizes "
+                                            "of 1 or more joined by x, for example 2x2x1x1.",
+                                            text));
 }
 
 }  // namespace

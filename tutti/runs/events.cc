@@ -35,7 +35,7 @@ EventLog::EventLog(const std::filesystem::path& folder, int rank, std::string ho
   file_ = os::UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file_.is_open()) {
     throw IoError("DDL-7-01",
-                  fmt::format("Cannot write the run log {}: {}. Choose a writable folder.",
+                  fmt::format("Cannot write the run log {}: {}. Choose a writable directory.",
                               path.string(), std::strerror(errno)));
   }
 }

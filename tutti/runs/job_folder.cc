@@ -94,9 +94,11 @@ void JobFolder::write(const std::string& name, std::string_view text) const {
   // Network file systems report a full disk or quota on close.
   if (file >= 0 && ::close(file) != 0 && error == 0) error = errno;
   if (error == 0) return;
-  throw IoError("DDL-3-39", fmt::format("Cannot write {}: {}. Free some space, or choose another "
-                                        "folder with --log-dir.",
-                                        (path_ / name).string(), std::strerror(error)));
+  throw IoError(
+      "DDL-3-39",
+      fmt::format(
+          "Cannot write {}: {}. Free some space, or choose another directory with --log-dir.",
+          (path_ / name).string(), std::strerror(error)));
 }
 
 std::shared_ptr<LogFile> JobFolder::log(const std::string& name) const {
@@ -106,14 +108,14 @@ std::shared_ptr<LogFile> JobFolder::log(const std::string& name) const {
 void make_private_folder(const fs::path& folder) {
   const auto fail = [&](const std::string& why) {
     throw ConfigError("DDL-3-38", fmt::format("{} cannot hold run directories: {}. Choose another "
-                                              "folder with --log-dir or TMPDIR.",
+                                              "directory with --log-dir or TMPDIR.",
                                               folder.string(), why));
   };
   if (::mkdir(folder.c_str(), kPrivateFolder) != 0 && errno != EEXIST) fail(std::strerror(errno));
   const os::UniqueFd file(::open(folder.c_str(), kFolderFlags));
   if (!file.is_open()) {
     const bool is_link = errno == ELOOP || errno == ENOTDIR;
-    fail(is_link ? "it is a symbolic link or not a folder" : std::strerror(errno));
+    fail(is_link ? "it is a symbolic link or not a directory" : std::strerror(errno));
   }
   struct stat state{};
   if (::fstat(file.get(), &state) != 0) fail(std::strerror(errno));

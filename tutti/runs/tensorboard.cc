@@ -56,8 +56,7 @@ TensorboardFile::TensorboardFile(const std::filesystem::path& folder) {
       folder / fmt::format("events.out.tfevents.{}.{}", wall_ns() / 1000000000, os::host_name());
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_)
-    throw IoError("DDL-7-60", fmt::format("Cannot write {}. Check that there is room and that you "
-                                          "may write there.",
+    throw IoError("DDL-7-60", fmt::format("Cannot write {}. Check free space and permissions.",
                                           path_.string()));
   record(double_field(1, wall_seconds()) + bytes_field(3, "brain.Event:2"));
 }

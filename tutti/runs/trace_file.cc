@@ -24,7 +24,7 @@ TraceFile::TraceFile(const std::filesystem::path& folder, int rank, const std::s
   file_ = os::UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file_.is_open()) {
     throw IoError("DDL-7-10",
-                  fmt::format("Cannot write the trace {}: {}. Choose a writable folder.",
+                  fmt::format("Cannot write the trace {}: {}. Choose a writable directory.",
                               path.string(), std::strerror(errno)));
   }
   buffer_ = fmt::format(

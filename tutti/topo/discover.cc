@@ -164,8 +164,7 @@ Machine machine_of(hwloc_topology_t topology) {
 template <class Choose>
 Topology load(const std::string& from, Choose choose) {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0)
-    throw MemoryError("DDL-2-20", "hwloc has no memory to start.");
+  if (hwloc_topology_init(&raw) != 0) throw MemoryError("DDL-2-20", "hwloc is out of memory.");
   Topology topology(raw);
   // The whole host, including CPUs that this process may not use; allowed_cpus lists the usable ones.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);

@@ -48,7 +48,7 @@ void check(const Layout& layout) {
     reject("The layout has no hosts. List at least one host with one rank.");
   for (const Host& host : layout.hosts) {
     if (host.ranks.empty()) {
-      reject(fmt::format("Host {} has no ranks. Give it one or leave it out.", host.name));
+      reject(fmt::format("Host {} has no ranks. Assign ranks to it, or omit it.", host.name));
     }
     if (!host.sockets.empty() && host.sockets.size() != host.ranks.size()) {
       reject(fmt::format("Host {} lists {} ranks but {} sockets. List one socket per rank.",

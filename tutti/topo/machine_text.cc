@@ -175,7 +175,7 @@ class Parser {
   void take_first_line(std::string_view content) {
     if (content != "tutti machine 1")
       fail("DDL-2-14", line_,
-           fmt::format("the first line must be 'tutti machine 1', this is '{}'", content));
+           fmt::format("the first line must be 'tutti machine 1', not '{}'", content));
     has_first_line_ = true;
   }
 

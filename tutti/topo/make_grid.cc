@@ -97,10 +97,10 @@ DimensionRequest parse_dimensions(std::string_view text) {
     const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, size);
     if (error != std::errc() || rest != text.data() + end || size < 1 || size > kLargestSize ||
         request.sizes.size() == 5) {
-      throw ConfigError("DDL-2-02",
-                        fmt::format("'{}' are no dimensions. Write accelerators x nodes x racks x "
-                                    "aisles as one to five numbers above 0, for example 4x2x1x1.",
-                                    text));
+      throw ConfigError(
+          "DDL-2-02", fmt::format("Malformed dimensions '{}'. Write accelerators x nodes x racks x "
+                                  "aisles as one to five numbers above 0, for example 4x2x1x1.",
+                                  text));
     }
     request.sizes.push_back(size);
     begin = end + 1;

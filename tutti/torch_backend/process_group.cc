@@ -90,7 +90,7 @@ Communicator& ProcessGroupDdl::alive() const {
   }
   throw CommError(
       "DDL-4-21",
-      "This process group was shut down. Make a new one with init_process_group or new_group.");
+      "This process group was shut down. Create a new one with init_process_group or new_group.");
 }
 
 ProcessGroupDdl::WorkHandle ProcessGroupDdl::start(OpType type, const char* title, Tensors outputs,

@@ -114,7 +114,7 @@ std::exception_ptr MessageWork::exception() const {
 
 bool MessageWork::wait(std::chrono::milliseconds timeout) {
   TORCH_CHECK(timeout == kNoTimeout || work_.wait_for(timeout),
-              "DDL-4-05 the message was not through within the ", timeout.count(),
+              "DDL-4-05 the message was not complete within the ", timeout.count(),
               " ms that wait() was given; it goes on");
   work_.wait();
   copy_out();

@@ -90,7 +90,7 @@ TEST(Lag, UpdatesWithTheGradientOfTheStepBefore) {
   EXPECT_EQ(prompt[1], weights_after_gradients({1, 2}));
 }
 
-// The gradient of the non-finite step is left out, one step later.
+// The gradient of the non-finite step is skipped, one step later.
 TEST(Lag, ANonFiniteGradientIsSkippedInItsTurn) {
   const Weights late = weights_after({{1}, {2, false}, {3}, {4}}, "1");
   EXPECT_EQ(late[1], weights_after_gradients({1}));

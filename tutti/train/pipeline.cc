@@ -35,7 +35,7 @@ void check_stages(int ranks, int layers, int stages) {
   if (layers == 0)
     throw ConfigError(
         "DDL-1-76",
-        "The network of this case cannot be split into pipeline stages. Leave out `stages`.");
+        "The network of this case cannot be split into pipeline stages. Omit `stages`.");
   if (layers < stages)
     throw ConfigError(
         "DDL-1-76",

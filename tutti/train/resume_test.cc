@@ -168,7 +168,7 @@ TEST_F(TrainerTest, ResultsThatAreNotFiniteChooseNoWeights) {
 TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreNotTakenForNone) {
   run(1, "hidden", {{"steps", "2"}});
   fs::rename(base_ / "hidden/checkpoints", base_ / "hidden/moved");
-  std::ofstream(base_ / "hidden/checkpoints") << "not a folder";
+  std::ofstream(base_ / "hidden/checkpoints") << "not a directory";
   try {
     CheckpointFolder(base_ / "hidden/checkpoints", 1).newest();
     FAIL();

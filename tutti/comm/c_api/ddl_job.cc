@@ -28,7 +28,7 @@ int code_of(ErrorKind kind) {
 }
 
 constexpr const char* kNotBegun =
-    "DDL-4-60 The job has not begun: call ddl_init first, and nothing after ddl_finalize.";
+    "DDL-4-60 The job is not running: call ddl_init first, and nothing after ddl_finalize.";
 
 }  // namespace
 

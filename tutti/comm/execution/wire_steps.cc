@@ -75,10 +75,8 @@ void WireSteps::reduce_arrived(LaneState& lane, const plan::Step& step) const {
 // Afterwards the collective is tested like a message, so a missing member is detected.
 Result WireSteps::vendor(LaneState& lane, const plan::Step& step, bool* finished) {
   if (!vendor_) {
-    return Result::failure(
-        ErrorKind::kConfig, "DDL-4-08",
-        "Mode m needs a transport with collectives of its own, MPI. Start with mpirun or "
-        "ddlrun, or use mode p.");
+    return Result::failure(ErrorKind::kConfig, "DDL-4-08",
+                           "Mode m needs MPI. Start the job with mpirun or ddlrun, or use mode p.");
   }
   const auto& members = running_.plan->groups[step.group];
   if (!lane.step_started) {

@@ -112,11 +112,10 @@ void Coordinator::handle(const std::string& bytes) {
   if (std::ranges::any_of(down.failures, &DownMessage::Failure::is_timeout)) stalls_.note_timeout();
   for (Bucket& bucket : pending_.release(down)) executor_.start(std::move(bucket));
   if (down.left >= 0) {
-    pending_.fail(Result::failure(
-                      ErrorKind::kComm, "DDL-4-74",
-                      fmt::format("Rank {} has ended its part of the fusion engine: let all ranks "
-                                  "give the same tensors, or join.",
-                                  down.left)),
+    pending_.fail(Result::failure(ErrorKind::kComm, "DDL-4-74",
+                                  fmt::format("Rank {} has shut down its fusion engine. Submit the "
+                                              "same tensors on all ranks, or use join.",
+                                              down.left)),
                   false);
   }
   if (!down.is_end) return;

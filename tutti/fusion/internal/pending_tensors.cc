@@ -28,9 +28,10 @@ Ticket PendingTensors::submit(Call call) {
   };
   const auto in_flight = find(name);
   if (is_twin(in_flight) || std::ranges::any_of(held_back_, is_twin)) {
-    throw ConfigError("DDL-4-75", fmt::format("A tensor '{}' is still under way: wait for it "
-                                              "first, or give this one another name.",
-                                              name));
+    throw ConfigError(
+        "DDL-4-75",
+        fmt::format("A tensor '{}' is still in flight: wait for it first, or use another name.",
+                    name));
   }
   ++not_released_;
   in_flight ? held_back_.push_back(tensor) : report(tensor);

@@ -34,15 +34,15 @@ bool StallWatch::is_due(std::int64_t now) {
 std::vector<DownMessage::Failure> StallWatch::look(std::int64_t now) {
   for (const Stall& stall :
        negotiator_.look_for_stalls(now, stall_ + stall_ / 8 * position_.height)) {
-    log::warning("DDL-4-72 Tensor '{}' has been waiting for {:.1f} s: {} did not give it.",
+    log::warning("DDL-4-72 Tensor '{}' has been waiting for {:.1f} s: {} did not submit it.",
                  stall.name, stall.seconds, ranks_text(stall.missing));
   }
   std::vector<DownMessage::Failure> failures;
   if (position_.parent >= 0) return failures;
   for (const Stall& stall : negotiator_.overdue(now, timeout_)) {
     failures.push_back({stall.name, "DDL-4-73",
-                        fmt::format("Tensor '{}' was not given by {} within {:.1f} s.", stall.name,
-                                    ranks_text(stall.missing), stall.seconds),
+                        fmt::format("Tensor '{}' was not submitted by {} within {:.1f} s.",
+                                    stall.name, ranks_text(stall.missing), stall.seconds),
                         true});
   }
   return failures;
@@ -57,17 +57,15 @@ void StallWatch::look_at_end(std::int64_t now) {
   const std::int64_t waited = now - leaving_since_;
   const double seconds = 1e-9 * static_cast<double>(waited);
   if (has_timed_out_ && waited >= stall_) {
-    throw TimeoutError(
-        "DDL-4-77",
-        fmt::format("Rank {} has ended its part, but not all others have within {:.1f} s: it does "
-                    "not wait any longer.",
-                    position_.rank, seconds));
+    throw TimeoutError("DDL-4-77", fmt::format("Rank {} has shut down its fusion engine, but not "
+                                               "all others have within {:.1f} s. It stops waiting.",
+                                               position_.rank, seconds));
   }
   if (waited < next_end_report_) return;
   next_end_report_ = 2 * waited;
   log::warning(
-      "DDL-4-06 Waiting for {:.1f} s at the end of the fusion engine: not all ranks have "
-      "ended their part.",
+      "DDL-4-06 Waiting for {:.1f} s at the end of the fusion engine: not all ranks have shut it "
+      "down.",
       seconds);
 }
 

@@ -22,9 +22,8 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kExclusive = {{
 void check_exclusive(const Options& options) {
   for (const auto& [one, other] : kExclusive) {
     if (!options.is_default(one) && !options.is_default(other)) {
-      throw ConfigError("DDL-3-03", fmt::format("-{} and -{} cannot be given together: leave one "
-                                                "of them out.",
-                                                one, other));
+      throw ConfigError(
+          "DDL-3-03", fmt::format("-{} and -{} cannot be combined. Omit one of them.", one, other));
     }
   }
 }

@@ -216,14 +216,15 @@ class Launch {
     }
     std::erase_if(request_.hosts, [&](const Host& host) { return lost.contains(host.name); });
     std::erase_if(facts_.hosts, [](const HostFacts& host) { return !host.report; });
-    if (request_.hosts.empty()) throw ConfigError("DDL-3-21", "No host answers any more.");
+    if (request_.hosts.empty()) throw ConfigError("DDL-3-21", "None of the hosts answers.");
     return lost.size();
   }
 
   // Options for the whole job no longer hold: racks and dimensions may not divide the remaining hosts, and their cores
   // may not suffice for the requested ranks.
   void shrink() {
-    if (request_.rankfile) throw ConfigError("DDL-3-11", "The rankfile names a host that is gone.");
+    if (request_.rankfile)
+      throw ConfigError("DDL-3-11", "The rankfile has a host that no longer answers.");
     request_.mode.resize(std::min(request_.mode.find(':'), request_.mode.size()));
     Shape& shape = request_.shape;
     shape.aisles = shape.racks = shape.nodes = 0;

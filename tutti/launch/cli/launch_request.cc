@@ -64,15 +64,17 @@ void check_rankfile_hosts(const LaunchRequest& request) {
   for (const Host& host : request.hosts) named.insert(host.name);
   for (const std::string& name : request.rankfile->hosts) {
     if (named.contains(name)) continue;
-    throw ConfigError("DDL-3-11", fmt::format("The rankfile puts ranks on {}, which {} does not "
-                                              "name. Correct one of them.",
-                                              name, request.source));
+    throw ConfigError(
+        "DDL-3-11",
+        fmt::format("The rankfile puts ranks on {}, which is missing in {}. Correct one of them.",
+                    name, request.source));
   }
   const int wanted = request.shape.ranks;
   if (wanted > 0 && wanted != request.rankfile->size()) {
-    throw ConfigError("DDL-3-11", fmt::format("The rankfile has {} ranks, but -n says {}. Leave -n "
-                                              "out, or correct the rankfile.",
-                                              request.rankfile->size(), wanted));
+    throw ConfigError(
+        "DDL-3-11",
+        fmt::format("The rankfile has {} ranks, but -n is {}. Omit -n, or correct the rankfile.",
+                    request.rankfile->size(), wanted));
   }
 }
 
@@ -111,7 +113,7 @@ void check_mpi_arguments(const Mpi& mpi, const std::vector<std::string>& argumen
       if (!is_spectrum) continue;
       throw ConfigError("DDL-3-70",
                         fmt::format("--mpiarg {}: this is an option of Spectrum MPI, and the ranks "
-                                    "are started by {}. Leave it out. For TCP instead of "
+                                    "are started by {}. Omit it. For TCP instead of "
                                     "InfiniBand use --tcp.",
                                     word, mpi.title()));
     }
@@ -126,7 +128,7 @@ void check_mpi_takes(const LaunchRequest& request, const std::vector<std::string
   for (const Host& host : request.hosts) {
     if (host.name.find(':') == host.name.npos) continue;
     throw ConfigError("DDL-3-70",
-                      fmt::format("{}: {} takes host names only, not addresses of IPv6. Add a name "
+                      fmt::format("{}: {} takes host names only, not IPv6 addresses. Add a name "
                                   "for it to /etc/hosts and use that.",
                                   host.name, mpi.title()));
   }
@@ -135,7 +137,7 @@ void check_mpi_takes(const LaunchRequest& request, const std::vector<std::string
     return;
   throw ConfigError("DDL-3-70",
                     fmt::format("{}@{}: {} cannot log in as another user. Put the user into "
-                                "~/.ssh/config, or leave it out.",
+                                "~/.ssh/config, or omit it.",
                                 request.hosts[0].user, request.hosts[0].name, mpi.title()));
 }
 
@@ -196,9 +198,8 @@ LaunchRequest parse_request(const CommandLine& line, const BuildInfo& own) {
   if (request.mpi) check_mpi_takes(request, line.list("mpiarg"));
   if (request.mpi && !request.mpi->launcher->crosses_hosts &&
       (request.hosts.size() > 1 || !is_this_host(request.hosts[0].name))) {
-    throw ConfigError("DDL-3-14",
-                      "--mpi none starts ranks on this machine only. Leave it out, or "
-                      "leave the other hosts out.");
+    throw ConfigError(
+        "DDL-3-14", "--mpi none starts ranks on this host only. Omit it, or omit the other hosts.");
   }
   return request;
 }
@@ -233,8 +234,8 @@ const topo::Machine& common_machine(const Facts& facts) {
     if (host.report) return host.report->machine;
   }
   throw ConfigError("DDL-3-21",
-                    "No host has answered, so its shape is not known. Give it with "
-                    "--topology, or see ddlrun --check.");
+                    "No host has answered, so the topology is unknown. Pass it with --topology, or "
+                    "see ddlrun --check.");
 }
 
 namespace {

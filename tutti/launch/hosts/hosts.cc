@@ -49,8 +49,8 @@ void check_port(std::string_view text, std::string_view source) {
   if (!text.ends_with(":22")) return;
   const std::string_view name = text.substr(0, text.size() - 3);
   throw ConfigError("DDL-3-05",
-                    fmt::format("{}: '{}' would mean 22 ranks on {}. For port 22 leave it out; "
-                                "other ports belong in ~/.ssh/config. For 22 ranks use a hostfile "
+                    fmt::format("{}: '{}' would mean 22 ranks on {}. Omit port 22; write other "
+                                "ports in ~/.ssh/config. For 22 ranks use a hostfile "
                                 "with '{} slots=22'.",
                                 source, text, name, name));
 }
@@ -115,9 +115,10 @@ std::vector<Host> parse_hostfile_line(const std::string& line, const std::string
     } else if (word.starts_with("slots=")) {
       for (Host& host : hosts) host.slots = parse_slots(word.substr(6), source);
     } else if (!word.starts_with("max_slots=") && !word.starts_with("max-slots=")) {
-      throw ConfigError("DDL-3-04", fmt::format("{}: '{}' is not understood. Write one host per "
-                                                "line: host1, or host1 slots=4.",
-                                                source, word));
+      throw ConfigError(
+          "DDL-3-04",
+          fmt::format("{}: '{}' is malformed. Write one host per line: host1, or host1 slots=4.",
+                      source, word));
     }
   }
   return hosts;
@@ -145,10 +146,10 @@ std::vector<Host> read_hostfile(const std::filesystem::path& path) {
   std::string line;
   std::vector<Host> hosts;
   if (!file || std::filesystem::is_directory(path)) {
-    throw ConfigError("DDL-3-04",
-                      fmt::format("The hostfile {} cannot be read: {}. Give a file "
-                                  "with one host per line.",
-                                  path.string(), file ? "it is a folder" : std::strerror(errno)));
+    throw ConfigError(
+        "DDL-3-04",
+        fmt::format("The hostfile {} cannot be read: {}. Pass a file with one host per line.",
+                    path.string(), file ? "it is a directory" : std::strerror(errno)));
   }
   for (int number = 1; std::getline(file, line); ++number) {
     if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
@@ -156,7 +157,7 @@ std::vector<Host> read_hostfile(const std::filesystem::path& path) {
     append(&hosts, parse_hostfile_line(line, source), source);
   }
   if (hosts.empty()) {
-    throw ConfigError("DDL-3-04", fmt::format("The hostfile {} names no host. Write one per line.",
+    throw ConfigError("DDL-3-04", fmt::format("The hostfile {} has no hosts. Write one per line.",
                                               path.string()));
   }
   check_unique(hosts, path.string());
@@ -179,9 +180,10 @@ void check_unique(const std::vector<Host>& hosts, std::string_view source) {
   std::unordered_set<std::string_view> seen;
   for (const Host& host : hosts) {
     if (!seen.insert(host.name).second) {
-      throw ConfigError("DDL-3-06", fmt::format("{}: {} is there twice. Name it once, with a "
-                                                "number of ranks if it is to have several: {}:2.",
-                                                source, host.name, host.name));
+      throw ConfigError(
+          "DDL-3-06",
+          fmt::format("{}: {} is listed twice. List it once; for several ranks write {}:2.", source,
+                      host.name, host.name));
     }
   }
 }

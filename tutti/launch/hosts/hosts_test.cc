@@ -74,7 +74,7 @@ TEST(HostList, NamesAndSlots) {
   EXPECT_EQ(parse_host_list("a,b:4"), (std::vector<Host>{{"a", 0}, {"b", 4}}));
   EXPECT_EQ(parse_host_list("n[1-2]:3,c"), (std::vector<Host>{{"n1", 3}, {"n2", 3}, {"c", 0}}));
   EXPECT_THAT(error_of([] { parse_host_list("a,b,a"); }), HasSubstr("DDL-3-06"));
-  EXPECT_THAT(error_of([] { parse_host_list("n[1-3],n2"); }), HasSubstr("n2 is there twice"));
+  EXPECT_THAT(error_of([] { parse_host_list("n[1-3],n2"); }), HasSubstr("n2 is listed twice"));
   for (const char* text : {"", "a:", "a:0", "a:-1", "a:x", "a:1:2", "a,,b"}) {
     EXPECT_THAT(error_of([&] { parse_host_list(text); }), HasSubstr("DDL-3-05")) << text;
   }
@@ -107,9 +107,9 @@ TEST_F(Files, Hostfile) {
   EXPECT_THAT(error_of([&] { read_hostfile(write("a\nb cores\n")); }),
               HasSubstr("line 2: 'cores'"));
   EXPECT_THAT(error_of([&] { read_hostfile(write("a slots=many\n")); }), HasSubstr("DDL-3-05"));
-  EXPECT_THAT(error_of([&] { read_hostfile(write("\n#\n")); }), HasSubstr("names no host"));
+  EXPECT_THAT(error_of([&] { read_hostfile(write("\n#\n")); }), HasSubstr("has no hosts"));
   EXPECT_THAT(error_of([] { read_hostfile("/nowhere/at/all"); }), HasSubstr("DDL-3-04"));
-  EXPECT_THAT(error_of([] { read_hostfile("/tmp"); }), HasSubstr("it is a folder"));
+  EXPECT_THAT(error_of([] { read_hostfile("/tmp"); }), HasSubstr("it is a directory"));
 }
 
 std::optional<Allocation> allocation(std::map<std::string, std::string> environment) {

@@ -347,8 +347,8 @@ JobEnd timed_out() {
 }
 
 JobEnd output_closed() {
-  return {kOutputGone, "DDL-3-46 The reader of our output has closed it: the job was ended.", false,
-          true};
+  return {kOutputGone, "DDL-3-46 The reader of the output closed the pipe: the job was ended.",
+          false, true};
 }
 
 }  // namespace tutti::launch

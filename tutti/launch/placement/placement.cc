@@ -23,14 +23,14 @@ std::vector<int> cores_per_socket(const topo::Machine& machine, const Shape& sha
   if (counts.empty()) counts.push_back(1);
   const int found = static_cast<int>(counts.size());
   if (shape.sockets > found) {
-    throw ConfigError("DDL-3-12", fmt::format("-sockets {}: a host has {} that can be used.",
-                                              shape.sockets, found));
+    throw ConfigError(
+        "DDL-3-12", fmt::format("-sockets {}: the maximum is {} per host.", shape.sockets, found));
   }
   if (shape.sockets > 0) counts.resize(shape.sockets);
   const int fewest = *std::ranges::min_element(counts);
   if (shape.cores > fewest) {
-    throw ConfigError("DDL-3-12", fmt::format("-cores {}: a socket has {} that can be used.",
-                                              shape.cores, fewest));
+    throw ConfigError("DDL-3-12",
+                      fmt::format("-cores {}: the maximum is {} per socket.", shape.cores, fewest));
   }
   if (shape.cores > 0) std::ranges::fill(counts, shape.cores);
   return counts;
@@ -95,9 +95,10 @@ std::vector<int> wanted_ranks(const std::vector<Host>& hosts, const topo::Machin
   }
   const auto all = std::accumulate(wanted.begin(), wanted.end(), std::int64_t{0});
   if (shape.ranks == 0 && all > kMaxRanks) {
-    throw ConfigError("DDL-3-09", fmt::format("{} ranks are wanted, more than {}. Ask for fewer on "
-                                              "each host.",
-                                              all, kMaxRanks));
+    throw ConfigError(
+        "DDL-3-09",
+        fmt::format("{} ranks were requested; the maximum is {}. Request fewer on each host.", all,
+                    kMaxRanks));
   }
   if (shape.ranks == 0 || shape.ranks == all) return wanted;
   // A total is requested: distribute it by slots as long as they last, otherwise evenly.
@@ -140,7 +141,7 @@ void set_dimensions(Rankfile* rankfile, const Shape& shape) {
   rankfile->nodes = shape.nodes > 0 ? shape.nodes : hosts / groups;
   if (rankfile->nodes * groups == hosts && rankfile->nodes > 0) return;
   throw ConfigError("DDL-3-08",
-                    fmt::format("{} aisles x {} racks x {} nodes do not make {} hosts. The product "
+                    fmt::format("{} aisles x {} racks x {} nodes are not {} hosts. The product "
                                 "of -aisles, -racks and -nodes must be the number of hosts.",
                                 rankfile->aisles, rankfile->racks, rankfile->nodes, hosts));
 }
@@ -205,10 +206,11 @@ std::string complete_mode(const std::string& mode, const Rankfile& rankfile) {
     begin = end + 1;
   }
   if (product == rankfile.size()) return mode;
-  throw ConfigError("DDL-3-15",
-                    fmt::format("-mode {}: its dimensions do not make {} ranks. Leave them out and "
-                                "they are found, or write accelerators x nodes x racks x aisles.",
-                                mode, rankfile.size()));
+  throw ConfigError(
+      "DDL-3-15",
+      fmt::format("-mode {}: the product of its dimensions is not {} ranks. Omit them to use the "
+                  "detected ones, or write accelerators x nodes x racks x aisles.",
+                  mode, rankfile.size()));
 }
 
 std::string host_list_text(const Rankfile& rankfile) {

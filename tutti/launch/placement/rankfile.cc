@@ -98,7 +98,7 @@ void check_fit(const Rankfile& rankfile, std::span<const int> ranks, const topo:
     throw ConfigError(
         "DDL-3-11",
         fmt::format("Rank {} is to run on slot={} of {}, which has {} core{}{}. Correct the "
-                    "rankfile or the topology file that says so, or leave it out.",
+                    "rankfile or the topology file, or omit it.",
                     rank, slot_text(slot), slot.host, count, count == 1 ? "" : "s", where));
   }
 }

@@ -29,9 +29,9 @@ TEST(Rankfile, ErrorsAreExplained) {
   const auto trouble = [](const std::string& text) {
     return error_of([&] { parse_rankfile(text, "mine"); });
   };
-  EXPECT_THAT(trouble(""), HasSubstr("DDL-3-10 mine names no rank"));
+  EXPECT_THAT(trouble(""), HasSubstr("DDL-3-10 mine has no ranks"));
   EXPECT_THAT(trouble("rank 0=a slot=0:0\nrank 0=b slot=0:0\n"),
-              HasSubstr("line 2: rank 0 is there"));
+              HasSubstr("line 2: rank 0 is listed twice"));
   EXPECT_THAT(trouble("rank 0=a slot=0:0\nrank 2=a slot=0:1\n"), HasSubstr("rank 1 is missing"));
   for (const char* line :
        {"rank 0=a", "rank=a slot=0", "rank x=a slot=0", "rank 0= slot=0",

@@ -94,7 +94,7 @@ class Reader {
       if (rank >= kMostRanks) reject(fmt::format("rank {} is too high", rank));
       const std::string host = place.substr(equals + 1);
       if (!ranks_.emplace(rank, parse_slot(host, slot.substr(5))).second) {
-        reject(fmt::format("rank {} is there twice", rank));
+        reject(fmt::format("rank {} is listed twice", rank));
       }
       if (seen_.insert(host).second) rankfile_.hosts.push_back(host);
     } catch (const ConfigError& error) {
@@ -106,7 +106,7 @@ class Reader {
   void finish() {
     if (ranks_.empty()) {
       throw ConfigError("DDL-3-10",
-                        fmt::format("{} names no rank. Write: rank 0=host1 slot=0:0-7.", source_));
+                        fmt::format("{} has no ranks. Write: rank 0=host1 slot=0:0-7.", source_));
     }
     for (auto& [rank, slot] : ranks_) {
       const int expected = rankfile_.size();

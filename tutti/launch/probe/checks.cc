@@ -75,9 +75,8 @@ Findings no_program(const Facts& facts) {
   return each(facts, "DDL-3-27", [&](const HostFacts& host) -> std::string {
     if (host.report->program.empty()) {
       return fmt::format(
-          "{} has no program {}. Install it there, write its whole path, or check "
-          "PATH.",
-          host.name, facts.program);
+          "{} has no program {}. Install it there, use its full path, or check PATH.", host.name,
+          facts.program);
     }
     const auto& missing = host.report->missing_files;
     if (missing.empty()) return "";
@@ -105,7 +104,7 @@ Findings other_hardware(const Facts& facts) {
     const auto differences = topo::differences(first->report->machine, host.report->machine);
     if (differences.empty()) return "";
     return fmt::format(
-        "{} differs from {}: {}. Leave it out, or assign the ranks with "
+        "{} differs from {}: {}. Omit it, or assign the ranks with "
         "-rankfile.",
         host.name, first->name, fmt::join(differences, "; "));
   });
@@ -144,7 +143,7 @@ Findings little_temporary_space(const Facts& facts) {
     if (host.report->temporary_space >= kTemporarySpace) return "";
     return fmt::format(
         "{} has {:.1f} MiB free in {}; MPI and ddlrun need some {} MiB there. Free some space, or "
-        "set TMPDIR to another folder.",
+        "set TMPDIR to another directory.",
         host.name, mebibytes(host.report->temporary_space), host.report->temporary_folder,
         kTemporarySpace >> 20);
   });
@@ -155,9 +154,9 @@ Findings no_port(const Facts& facts) {
   const HostFacts& first = facts.hosts.front();
   if (first.report->port_is_busy) {
     return {
-        {"DDL-3-32", fmt::format("Port {} (MASTER_PORT) of {} is in use. Unset MASTER_PORT and a "
-                                 "free one is taken.",
-                                 facts.port, first.name)}};
+        {"DDL-3-32",
+         fmt::format("Port {} (MASTER_PORT) of {} is in use. Unset MASTER_PORT to use a free port.",
+                     facts.port, first.name)}};
   }
   return each(facts, "DDL-3-32", [](const HostFacts& host) -> std::string {
     if (host.report->free_port > 0) return "";
@@ -246,7 +245,7 @@ bool has_errors(const std::vector<CheckResult>& results) {
 
 std::string render_space(const Facts& facts) {
   std::string text = fmt::format("{:<20}  {:>14}  {:>14}  {}\n", "free space, MiB", "temporary",
-                                 "/dev/shm", "temporary folder");
+                                 "/dev/shm", "temporary directory");
   for (const HostFacts& host : facts.hosts) {
     if (!host.report) continue;
     text += fmt::format("{:<20}  {:>14.0f}  {:>14.0f}  {}\n", host.name,

@@ -28,7 +28,7 @@ double clock_ahead(const Answer& answer, const Report& report) {
 }
 
 LinkSpeed parse_link_speed(const Answer& answer) {
-  if (!answer.is_there) return {.error = "the host does not answer any more"};
+  if (!answer.is_there) return {.error = "the host no longer answers"};
   const Json json = Json::parse(answer.line, nullptr, false);
   if (json.is_discarded() || !json.contains("latency")) {
     return {.error = json.value("error", "its answer makes no sense")};
@@ -95,7 +95,7 @@ std::vector<HostFacts> HostProbe::ask_reports(const Question& question) {
       if (answers[i].is_there) host.report = parse_report(answers[i].line);
     } catch (const Error& error) {
       host.failure = {"DDL-3-36",
-                      fmt::format("{} answered with nonsense: {}", host.name, error.what())};
+                      fmt::format("{} sent a malformed reply: {}", host.name, error.what())};
     }
     if (host.report) host.clock_ahead = clock_ahead(answers[i], *host.report);
     if (!answers[i].is_there) host.failure = explain(host.name, answers[i], program_);

@@ -104,9 +104,10 @@ LinkProbeServer::LinkProbeServer(const auth::Secret& secret,
   for (const std::string& address : addresses) {
     listeners_.push_back(listen_at(address));
     if (listeners_.back().is_open()) continue;
-    throw IoError("DDL-3-32", fmt::format("{} cannot listen on {}: {}. Its name must lead to one "
-                                          "of its addresses.",
-                                          os::host_name(), address, std::strerror(errno)));
+    throw IoError(
+        "DDL-3-32",
+        fmt::format("{} cannot listen on {}: {}. Its name must resolve to one of its addresses.",
+                    os::host_name(), address, std::strerror(errno)));
   }
   thread_ = std::thread([this] { serve(); });
 }

@@ -16,9 +16,10 @@ auto checked(const std::string& text, Read read) {
   try {
     return read(Json::parse(text));
   } catch (const Json::exception& error) {
-    throw ConfigError("DDL-3-36", fmt::format("'{}' is not what ddlrun says to ddlrun ({}). All "
-                                              "hosts must have the same version.",
-                                              text.substr(0, 200), error.what()));
+    throw ConfigError(
+        "DDL-3-36",
+        fmt::format("Malformed reply '{}' of ddlrun ({}). Install the same version on all hosts.",
+                    text.substr(0, 200), error.what()));
   }
 }
 

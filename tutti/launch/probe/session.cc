@@ -128,19 +128,19 @@ Failure explain(const std::string& host, const Answer& answer, const std::string
   }
   if (reported("Could not resolve") || reported("Name or service not known") ||
       reported("Invalid node name")) {
-    return {"DDL-3-20", fmt::format("{} is not a host that this machine knows. Check its spelling, "
-                                    "or add it to /etc/hosts or the name service.",
-                                    host)};
+    return {"DDL-3-20",
+            fmt::format("Unknown host name {}. Check its spelling, or add it to /etc/hosts or DNS.",
+                        host)};
   }
   if (reported("Permission denied")) {
     return {"DDL-3-22",
-            fmt::format("{} does not let us in without a password. Copy your key: ssh-copy-id {}",
-                        host, host)};
+            fmt::format("{} asks for a password. Copy your key: ssh-copy-id {}", host, host)};
   }
   if (reported("Host key verification failed") || reported("REMOTE HOST IDENTIFICATION")) {
-    return {"DDL-3-23", fmt::format("The ssh key of {} is unknown on this host, or has changed. Check "
-                                    "it once: ssh {} true",
-                                    host, host)};
+    return {"DDL-3-23",
+            fmt::format("The ssh key of {} is unknown on this host, or has changed. Check "
+                        "it once: ssh {} true",
+                        host, host)};
   }
   const bool is_absent = answer.exit_code == 127 || answer.exit_code == 126;
   if (is_absent || reported("not found") || reported("No such file")) {

@@ -224,7 +224,7 @@ DataFile::DataFile(const std::filesystem::path& path)
 
 DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : DataFile(path) {
   if (part < 0 || part >= parts)
-    throw ConfigError("DDL-9-04", fmt::format("There is no part {} of {}.", part, parts));
+    throw ConfigError("DDL-9-04", fmt::format("Part {} of {} does not exist.", part, parts));
   const auto first_chunk = [&](int index) {
     return index_.begin() + static_cast<std::ptrdiff_t>(chunks()) * index / parts;
   };

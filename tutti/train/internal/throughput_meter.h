@@ -25,7 +25,7 @@ struct RunLength {
   }
 };
 
-// Measures the steps since the start of the process. The first steps are left out: they allocate memory and build
+// Measures the steps since the start of the process. The first steps do not count: they allocate memory and build
 // kernels.
 class ThroughputMeter {
  public:

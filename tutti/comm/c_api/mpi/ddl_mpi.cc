@@ -90,7 +90,7 @@ int ddl_allreduce_mpi(const char* options, void* buffer, size_t count, MPI_Datat
   return ddl_guard([&] {
     if (!mpi_is_running()) {
       throw StateError(
-          "DDL-4-64 MPI does not run: call MPI_Init_thread before ddl_allreduce_mpi, and "
+          "DDL-4-64 MPI is not running: call MPI_Init_thread before ddl_allreduce_mpi, and "
           "MPI_Finalize after ddl_finalize.");
     }
     require(communicator != MPI_COMM_NULL, "The communicator is MPI_COMM_NULL.");

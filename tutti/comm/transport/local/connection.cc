@@ -124,7 +124,7 @@ void Connection::refuse(const Result& reason) {
 
 Result Connection::receive(std::string* text, double seconds) {
   if (!wait_readable(socket_, seconds)) {
-    return Result::failure(ErrorKind::kTimeout, "DDL-6-20", "no answer in time.");
+    return Result::failure(ErrorKind::kTimeout, "DDL-6-20", "no answer within the timeout.");
   }
   FrameHeader header;
   const bool got_header = read_all(socket_, &header, sizeof header);
@@ -136,7 +136,7 @@ Result Connection::receive(std::string* text, double seconds) {
   }
   text->resize(got_header ? header.bytes : 0);
   if (!got_header || !read_all(socket_, text->data(), text->size())) {
-    return Result::failure(ErrorKind::kComm, "DDL-6-23", "it has ended: look for its own message.");
+    return Result::failure(ErrorKind::kComm, "DDL-6-23", "it has ended. Read its message.");
   }
   if (header.kind == kText) return Result::ok();
   return Result::failure(static_cast<ErrorKind>(header.kind), text->substr(0, header.code_bytes),

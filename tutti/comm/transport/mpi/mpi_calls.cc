@@ -44,8 +44,7 @@ Result mpi_result(int code, const char* call) {
   MPI_Error_string(code, text, &length);
   return Result::failure(
       ErrorKind::kComm, "DDL-6-11",
-      fmt::format("{} failed: {}. A peer has ended or the network to it broke: "
-                  "look for its own message.",
+      fmt::format("{} failed: {}. A peer has ended, or its connection broke. Read its message.",
                   call, std::string_view(text, static_cast<std::size_t>(length))));
 }
 

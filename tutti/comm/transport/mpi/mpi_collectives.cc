@@ -158,16 +158,16 @@ Result MpiCollectives::start(Collective collective, std::span<const int> group, 
                              void* output, std::span<const std::int64_t> counts, DType dtype,
                              ReduceOp op, std::unique_ptr<Transfer>* running) {
   if (!supports(collective, dtype, op)) {
-    return Result::failure(ErrorKind::kConfig, "DDL-6-16",
-                           fmt::format("MPI has no such collective for {} and {}: choose another "
-                                       "mode than m.",
-                                       name_of(dtype), name_of(op)));
+    return Result::failure(
+        ErrorKind::kConfig, "DDL-6-16",
+        fmt::format("MPI does not support this collective for {} and {}: use another mode than m.",
+                    name_of(dtype), name_of(op)));
   }
   if (collective != Collective::kAllReduce &&
       std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) > INT_MAX) {
     return Result::failure(ErrorKind::kConfig, "DDL-6-17",
-                           "MPI counts at most 2147483647 elements in one collective: cut it into "
-                           "smaller ones or choose another mode than m.");
+                           "MPI counts at most 2147483647 elements in one collective: split it, or "
+                           "use another mode than m.");
   }
   const auto lock = MpiCalls::guard();
   MPI_Comm communicator = MPI_COMM_NULL;

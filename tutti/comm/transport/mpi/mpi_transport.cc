@@ -182,9 +182,9 @@ MpiTransport::~MpiTransport() {
   constexpr std::int64_t kUnwatchedLimit = 10'000'000'000;
   if (!has_passed_final_barrier_) {
     has_passed_final_barrier_ = final_barrier([](std::int64_t waited) {
-      return waited < kUnwatchedLimit
-                 ? Result::ok()
-                 : Result::failure(ErrorKind::kTimeout, "DDL-6-11", "no end in time.");
+      return waited < kUnwatchedLimit ? Result::ok()
+                                      : Result::failure(ErrorKind::kTimeout, "DDL-6-11",
+                                                        "it did not complete within the timeout.");
     });
   }
   const MutexLock lock(start_mutex);
@@ -268,7 +268,7 @@ std::unique_ptr<Transport> start_mpi() {
 std::unique_ptr<Transport> join_mpi(const void* communicator) {
   if (!mpi_is_running()) {
     throw ConfigError("DDL-6-13",
-                      "the program gave a communicator, but MPI does not run: call "
+                      "the program gave a communicator, but MPI is not running: call "
                       "MPI_Init_thread first and MPI_Finalize last.");
   }
   int level = MPI_THREAD_SINGLE;

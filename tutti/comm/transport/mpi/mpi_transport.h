@@ -1,4 +1,4 @@
-// Transport over MPI, used between hosts. MPI types do not appear outside this folder.
+// Transport over MPI, used between hosts. MPI types do not appear outside this directory.
 #pragma once
 
 #include <memory>

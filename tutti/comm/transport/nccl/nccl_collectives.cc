@@ -18,16 +18,16 @@ using plan::Collective;
 
 Result nccl_result(ncclResult_t code, const char* call) {
   if (code == ncclSuccess) return Result::ok();
-  return Result::failure(
-      ErrorKind::kComm, "DDL-6-31",
-      fmt::format("{} failed: {}. NCCL_DEBUG=INFO tells more.", call, ncclGetErrorString(code)));
+  return Result::failure(ErrorKind::kComm, "DDL-6-31",
+                         fmt::format("{} failed: {}. Set NCCL_DEBUG=INFO for details.", call,
+                                     ncclGetErrorString(code)));
 }
 
 Result cuda_result(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return Result::ok();
   return Result::failure(ErrorKind::kComm, "DDL-6-32",
-                         fmt::format("{} failed: {}. nvidia-smi shows the state of the devices.",
-                                     call, cudaGetErrorString(code)));
+                         fmt::format("{} failed: {}. Check the devices with nvidia-smi.", call,
+                                     cudaGetErrorString(code)));
 }
 
 ncclDataType_t nccl_type(DType dtype) {

@@ -1,4 +1,4 @@
-// Collectives on CUDA device buffers through NCCL. CUDA types do not appear outside this folder.
+// Collectives on CUDA device buffers through NCCL. CUDA types do not appear outside this directory.
 #pragma once
 
 #include <memory>

@@ -53,9 +53,10 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usa
                                               alignment));
   }
   if (is_forked()) {
-    throw MemoryError("DDL-5-05",
-                      "A forked process cannot take library memory of its parent. Allocate before "
-                      "the fork, or start workers with 'spawn' or 'forkserver'.");
+    throw MemoryError(
+        "DDL-5-05",
+        "A forked process cannot allocate library memory of its parent. Allocate before "
+        "the fork, or start workers with 'spawn' or 'forkserver'.");
   }
   const std::size_t size = round_up(std::clamp(bytes, std::size_t{1}, kMostBytes), kUnit);
   alignment = std::clamp(alignment, kUnit, kMostBytes + 1);
@@ -87,8 +88,8 @@ void* Arena::take(std::size_t bytes, std::size_t alignment) {
 void* Arena::grow(std::size_t bytes, std::size_t alignment) {
   const int count = segment_count_.load(std::memory_order_relaxed);
   if (count == kMaxSegments) {
-    throw MemoryError("DDL-5-06", fmt::format("The library memory of this rank has {} segments and "
-                                              "can have no more. Allocate fewer, larger buffers.",
+    throw MemoryError("DDL-5-06", fmt::format("The library memory of this rank has {} segments, "
+                                              "the maximum. Allocate fewer, larger buffers.",
                                               count));
   }
   std::size_t before = 0;

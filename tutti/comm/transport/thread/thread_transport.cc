@@ -89,8 +89,7 @@ std::vector<std::string> ThreadTransport::exchange(const std::string& mine) {
   }
   while (state_->gathered == before && state_->first_ended() < 0) state_->changed.wait(lock);
   if (state_->gathered != before) return *state_->gathered;
-  throw CommError("DDL-6-03", fmt::format("rank {} ended before the ranks had exchanged what they "
-                                          "need to start: look for its own message.",
+  throw CommError("DDL-6-03", fmt::format("rank {} ended during startup. Read its message.",
                                           state_->first_ended()));
 }
 

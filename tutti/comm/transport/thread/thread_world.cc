@@ -14,11 +14,11 @@ namespace tutti::comm {
 namespace {
 
 std::vector<std::string> names_or_one_host(int size, std::vector<std::string> host_names) {
-  if (size < 1) throw ConfigError("DDL-6-04", fmt::format("a world of {} ranks cannot be.", size));
+  if (size < 1) throw ConfigError("DDL-6-04", fmt::format("invalid number of ranks: {}.", size));
   if (host_names.empty()) host_names.assign(size, "host0");
   if (static_cast<int>(host_names.size()) == size) return host_names;
   throw ConfigError("DDL-6-04",
-                    fmt::format("{} host names for {} ranks: give one per rank or none.",
+                    fmt::format("{} host names for {} ranks: pass one per rank, or none.",
                                 host_names.size(), size));
 }
 

@@ -38,7 +38,7 @@ struct Layer {
   int pooled = 0;  // after pooling
 };
 // The convolutions. Those of the paper shrink the volume; for volumes smaller than the paper's 128, the last ones are
-// left out.
+// omitted.
 std::vector<Layer> layers(const NetworkShape& shape);
 // Widths of the dense part: input, two hidden layers, number of parameters.
 std::vector<int> dense_widths(const NetworkShape& shape);
