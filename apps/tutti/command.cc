@@ -18,7 +18,7 @@ void print_help(std::string_view program, std::span<const Command> commands) {
   for (const Command& command : commands) width = std::max(width, command.name.size());
   for (const Command& command : commands)
     fmt::print("  {:{}}  {}\n", command.name, width, command.summary);
-  fmt::print("\nMore about one of them: {} <command> --help\n", program);
+  fmt::print("\nHelp on a command: {} <command> --help\n", program);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace tutti::app {
 
 int run_evaluate(int argc, char** argv) {
-  CLI::App app("Evaluates the best weights of a run on its test data", "tutti evaluate");
+  CLI::App app("Evaluates the best weights of a run on its test set", "tutti evaluate");
   std::string folder;
   int ranks = 0;
   app.add_option("run", folder, "run directory")->required()->check(CLI::ExistingDirectory);

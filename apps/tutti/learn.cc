@@ -162,7 +162,7 @@ void keep_model(const std::string& out, const SavedModel& model) try {
 }
 
 int run_learn_train(int argc, char** argv) {
-  CLI::App app("Train a model on a data file", "tutti learn train");
+  CLI::App app("Trains a model on a data file", "tutti learn train");
   TrainCommand command;
   add_train_options(app, command);
   int code = 0;
@@ -214,7 +214,7 @@ int run_learn_train(int argc, char** argv) {
 }
 
 int run_learn_predict(int argc, char** argv) {
-  CLI::App app("Predict the labels of a data file, one line per row", "tutti learn predict");
+  CLI::App app("Predicts the labels of a data file, one line per row", "tutti learn predict");
   std::string model_path, data_path, out;
   bool wants_probabilities = false;
   AnyFileOptions options;
@@ -254,7 +254,7 @@ int run_learn_predict(int argc, char** argv) {
 }
 
 int run_learn_convert(int argc, char** argv) {
-  CLI::App app("Convert a data file to another format", "tutti learn convert");
+  CLI::App app("Converts a data file to another format", "tutti learn convert");
   std::string from, to, to_format;
   std::int64_t chunk_rows = 0;
   bool is_one_hot = false;
@@ -312,7 +312,7 @@ void print_model(const SavedModel& model) {
 }
 
 int run_learn_info(int argc, char** argv) {
-  CLI::App app("Summary of a data file or a model", "tutti learn info");
+  CLI::App app("Prints a summary of a data file or a model", "tutti learn info");
   std::string path;
   AnyFileOptions options{.parse_strings = true};
   app.add_option("file", path, "data file, or model written by `tutti learn train`")->required();
@@ -345,7 +345,7 @@ int run_learn_info(int argc, char** argv) {
 }
 
 int run_learn_options(int argc, char** argv) {
-  CLI::App app("Print the reference page of the model options", "tutti learn options");
+  CLI::App app("Prints the reference page of the model options", "tutti learn options");
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   fmt::print("{}", learn_options_markdown());

@@ -33,7 +33,7 @@ int run_runs(int argc, char** argv) {
   CLI::App app("Lists the runs of a directory", "tutti runs");
   const Options options(train::train_options());
   std::string folder = options.text("runs");
-  app.add_option("folder", folder, "directory of the runs [runs]");
+  app.add_option("directory", folder, "directory of the runs [runs]");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -46,7 +46,7 @@ int run_runs(int argc, char** argv) {
 }
 
 int run_plot(int argc, char** argv) {
-  CLI::App app("Draws the curves of a run from its metrics.csv", "tutti plot");
+  CLI::App app("Draws the training curves of a run from its metrics.csv", "tutti plot");
   std::string folder;
   app.add_option("run", folder, "run directory")->required()->check(CLI::ExistingDirectory);
   try {

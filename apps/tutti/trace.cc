@@ -16,9 +16,10 @@ namespace tutti::app {
 namespace {
 
 int run_merge(int argc, char** argv) {
-  CLI::App app("Merges the traces or flight records of all ranks into one file for Perfetto.");
+  CLI::App app("Merges the traces or flight records of all ranks into one file for Perfetto",
+               "tutti trace merge");
   std::string folder, out;
-  app.add_option("folder", folder, "run directory")->required();
+  app.add_option("directory", folder, "run directory")->required();
   app.add_option("-o,--output", out, "output file; default DIRECTORY/trace.json");
   try {
     app.parse(argc, argv);

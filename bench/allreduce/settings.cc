@@ -37,24 +37,24 @@ std::string renamed_memory(std::string memory) {
 void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
   typed.placement.declare(app, settings);
   app.add_option("--bytes", typed.bytes,
-                 "Message sizes: 1KiB..256MiB (default; 64MiB on the testbed), 1KiB..256MiBx2 or "
+                 "message sizes: 1KiB..256MiB (default; 64MiB on the testbed), 1KiB..256MiBx2 or "
                  "1KiB,4MiB");
   accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
   app.add_option("--baselines", settings.baselines,
-                 fmt::format("Systems to compare with: {}", fmt::join(baseline_names(), ", ")))
+                 fmt::format("systems to compare with: {}", fmt::join(baseline_names(), ", ")))
       ->delimiter(',');
   app.add_option("--memory", settings.memory,
-                 "Memory of Tutti's buffers: library (library-allocated), caller "
+                 "memory of Tutti's buffers: library (library-allocated), caller "
                  "(caller-allocated); default both")
       ->delimiter(',')
       ->transform(renamed_memory)
       ->check(CLI::IsMember({"library", "caller"}));
   settings.row_file.declare(app);
   app.add_option("--plot", settings.plot, "SVG file to plot the results to");
-  app.add_option("--plot-metric", typed.metric, "Plotted quantity: bandwidth or time")
+  app.add_option("--plot-metric", typed.metric, "plotted quantity: bandwidth or time")
       ->check(CLI::IsMember({"bandwidth", "time"}));
-  app.add_flag("--quick", settings.is_quick, "Fewer and shorter turns");
-  app.add_option("--timeout", settings.timeout, "Time limit of one turn of one system in seconds")
+  app.add_flag("--quick", settings.is_quick, "fewer and shorter turns");
+  app.add_option("--timeout", settings.timeout, "time limit of one turn of one system in seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
 }
@@ -71,7 +71,7 @@ void check_baselines(const AllreduceSettings& settings) {
 }  // namespace
 
 bool parse_allreduce(int argc, char** argv, AllreduceSettings& settings) {
-  CLI::App app("All-reduce of f32 sums: Tutti and the baselines in one run, with checked results.",
+  CLI::App app("All-reduce of f32 sums: Tutti and the baselines in one run, with checked results",
                "tutti bench allreduce");
   Typed typed;
   settings.baselines = default_baselines();

@@ -12,18 +12,19 @@ namespace tutti::bench {
 bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
   CLI::App app(
       "Compares training steps of DistributedDataParallel and its all_reduce with the backends ddl "
-      "and gloo, in one run.",
+      "and gloo, in one run",
       "tutti bench ddp");
   TypedPlacement placement;
   std::string bytes = "1KiB,256KiB,4MiB,64MiB";
   placement.declare(app, settings);
-  app.add_option("--bytes", bytes, "Sizes of the all-reduce alone")->capture_default_str();
-  app.add_option("--models", settings.models, "resnet18, hep, wide (100 MB of gradients)")
+  app.add_option("--bytes", bytes, "message sizes of all_reduce alone")->capture_default_str();
+  app.add_option("--models", settings.models,
+                 "models to train: resnet18, hep, or wide (100 MB of gradients)")
       ->delimiter(',')
       ->check(CLI::IsMember({"resnet18", "hep", "wide"}));
   settings.row_file.declare(app);
-  app.add_flag("--quick", settings.is_quick, "Fewer and shorter turns");
-  app.add_option("--timeout", settings.timeout, "Time limit of one turn of one system in seconds")
+  app.add_flag("--quick", settings.is_quick, "fewer and shorter turns");
+  app.add_option("--timeout", settings.timeout, "time limit of one turn of one system in seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   try {

@@ -33,7 +33,7 @@ struct Settings {
 
 // Parses the command line. Returns false, with the exit code in `code`, if nothing is to be run.
 bool parse(int argc, char** argv, Settings& settings, int& code) {
-  CLI::App app("Linear models, compared with the solvers of scikit-learn on the same data",
+  CLI::App app("Compares linear models with the solvers of scikit-learn on the same data",
                "tutti bench glm");
   std::vector<std::string> names;
   for (const GlmCase& one : glm_cases()) names.emplace_back(one.name);

@@ -8,18 +8,18 @@
 namespace tutti::bench {
 
 void TypedPlacement::declare(CLI::App& app, Placement& placement) {
-  app.add_option("--ranks", ranks_, "Ranks on this host (default 2)")->check(CLI::Range(2, 4096));
-  app.add_flag("--testbed", placement.on_testbed, "Run on the hosts of scripts/testbed");
-  app.add_option("--hosts", hosts_, "Hosts of the testbed (default 4)")->check(CLI::PositiveNumber);
-  app.add_option("--ranks-per-host", ranks_per_host_, "Ranks per host of the testbed (default 2)")
+  app.add_option("--ranks", ranks_, "ranks on this host (default 2)")->check(CLI::Range(2, 4096));
+  app.add_flag("--testbed", placement.on_testbed, "run on the hosts of scripts/testbed");
+  app.add_option("--hosts", hosts_, "hosts of the testbed (default 4)")->check(CLI::PositiveNumber);
+  app.add_option("--ranks-per-host", ranks_per_host_, "ranks per host of the testbed (default 2)")
       ->check(CLI::PositiveNumber);
   accept_deprecated(app, "--deal", "--map-by");
   app.add_option("--map-by", map_by_,
-                 "Mapping of ranks to hosts: slot (consecutive ranks on one host) or node "
+                 "mapping of ranks to hosts: slot (consecutive ranks on one host) or node "
                  "(round-robin)")
       ->check(CLI::IsMember({"slot", "node"}));
   app.add_option("--link-gigabits", placement.link_gigabits,
-                 "Link speed of each testbed host in Gbit/s")
+                 "link speed of each testbed host in Gbit/s")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
 }

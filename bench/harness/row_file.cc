@@ -8,7 +8,7 @@ namespace tutti::bench {
 
 void RowFile::declare(CLI::App& app) {
   app.add_option("--json", path_, "JSON file for the rows");
-  app.add_flag("--append", keeps_rows_, "Keep the existing rows of the JSON file");
+  app.add_flag("--append", keeps_rows_, "keep the existing rows of the JSON file");
 }
 
 void RowFile::write(std::span<const Row> rows, const Machine& machine) const {

@@ -12,7 +12,7 @@ namespace tutti::bench {
 
 int run_hybrid(int argc, char** argv) {
   HybridSettings settings;
-  CLI::App app("Compares training strategies with equal ranks and with a slow one",
+  CLI::App app("Compares training strategies on equally fast ranks and with one slow rank",
                "tutti bench hybrid");
   app.add_option("--ranks", settings.ranks, "ranks of every strategy, including servers [5]")
       ->check(CLI::Range(3, 256));
@@ -21,7 +21,7 @@ int run_hybrid(int argc, char** argv) {
   app.add_option("--target", settings.target, "target loss [0.18]")->check(CLI::Range(0.0, 10.0));
   app.add_option("--seconds", settings.seconds, "time limit of a run in seconds [60]")
       ->check(CLI::Range(1.0, 1e5));
-  app.add_option("--strategies", settings.strategies, "[sync,hybrid,async]")
+  app.add_option("--strategies", settings.strategies, "strategies to compare [sync,hybrid,async]")
       ->delimiter(',')
       ->check(CLI::IsMember({"sync", "hybrid", "async"}));
   bool is_quick = false;

@@ -21,7 +21,8 @@ std::string machine_text(const nlohmann::ordered_json& rows) {
 }  // namespace
 
 int run_summary(int argc, char** argv) {
-  CLI::App app("Speed-ups over baselines from the rows of benchmarks", "tutti bench summary");
+  CLI::App app("Prints speed-ups over the baselines from the rows of benchmarks",
+               "tutti bench summary");
   std::string file, plot;
   app.add_option("file", file, "JSON file written by benchmarks")->required();
   app.add_option("--plot", plot, "SVG file for a bar chart");

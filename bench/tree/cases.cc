@@ -9,32 +9,32 @@
 namespace tutti::bench {
 
 bool parse_tree(int argc, char** argv, TreeSettings& settings) {
-  CLI::App app("Training and prediction of trees, compared with scikit-learn and XGBoost.",
+  CLI::App app("Compares training and prediction of trees with scikit-learn and XGBoost",
                "tutti bench tree");
   settings.cases = {"tree", "deep_tree", "boosting", "forest"};
   settings.baselines = {"sklearn", "sklearn_hist", "xgboost"};
-  app.add_option("--cases", settings.cases, "Problems: tree, deep_tree, boosting, forest")
+  app.add_option("--cases", settings.cases, "problems: tree, deep_tree, boosting, forest")
       ->delimiter(',')
       ->check(CLI::IsMember({"tree", "deep_tree", "boosting", "forest"}));
   accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
   app.add_option("--baselines", settings.baselines,
-                 "Systems to compare with: sklearn, sklearn_hist, xgboost, or none")
+                 "systems to compare with: sklearn, sklearn_hist, xgboost, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"sklearn", "sklearn_hist", "xgboost", "none"}));
-  app.add_option("--rows", settings.rows, "Number of training rows (default: depends on the case)");
+  app.add_option("--rows", settings.rows, "number of training rows (default: depends on the case)");
   accept_deprecated(app, "--leaf-rows", "--min-samples-leaf");
   app.add_option("--min-samples-leaf", settings.min_samples_leaf,
-                 "Minimum number of rows in a leaf of a tree or forest, in all systems")
+                 "minimum number of rows in a leaf of a tree or forest, in all systems")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--threads", settings.threads, "Number of threads of each system")
+  app.add_option("--threads", settings.threads, "number of threads of each system")
       ->capture_default_str();
   app.add_option("--repeats", settings.repeats,
-                 "Number of fits; baselines that take more than 10 s are fitted once")
+                 "number of fits; baselines that take more than 10 s are fitted once")
       ->capture_default_str();
   settings.row_file.declare(app);
   app.add_flag("--quick", settings.is_quick, "1 % of the rows, one fit");
-  app.add_option("--timeout", settings.timeout, "Time limit of a baseline in seconds")
+  app.add_option("--timeout", settings.timeout, "time limit of a baseline in seconds")
       ->capture_default_str();
   try {
     app.parse(argc, argv);

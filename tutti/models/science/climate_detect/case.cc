@@ -9,7 +9,7 @@ const train::CaseInfo& case_info() {
       "object detection of four kinds of storms with few labels (semi-supervised)",
       {{"rows", kInt, "96", "Rows of a frame (latitude).", "", 16, 4096},
        {"columns", kInt, "144", "Columns of a frame (longitude).", "", 16, 4096},
-       {"halvings", kInt, "2", "Convolutions of stride 2 before that of the code layer.", "", 1, 5},
+       {"halvings", kInt, "2", "Convolutions of stride 2 before that of the bottleneck.", "", 1, 5},
        {"width", kFloat, "0.25", "Filters as a fraction of the published number.", "", 0.01, 4},
        {"labelled", kFloat, "0.1", "Fraction of the training frames with labels.", "", 0, 1},
        {"reconstruction", kFloat, "10",
