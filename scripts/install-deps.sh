@@ -13,14 +13,14 @@ list() {
 g++                    build  the compiler (12 or later)
 cmake                  build  configures the build
 ninja-build            build  runs the build
-ccache                 build  makes the second build quick
-mold                   build  links quickly
+ccache                 build  compiler cache: fast rebuilds
+mold                   build  fast linker
 git                    build  fetches and describes the source
-pkg-config             build  finds hwloc and Highway, checks our own tutti.pc
+pkg-config             build  finds hwloc and Highway, checks tutti.pc
 libfmt-dev             build  text formatting (no std::format in g++ 12)
 libhwloc-dev           build  topo: sockets, caches, cores, accelerators
 libhwy-dev             build  comm: SIMD kernels with run-time dispatch
-liburing-dev           build  io: reading ahead of the computing
+liburing-dev           build  io: asynchronous reads and writes
 libsodium-dev          build  auth: keyed hashes and random secrets
 nlohmann-json3-dev     build  reading and writing JSON
 libcli11-dev           build  command lines
@@ -32,21 +32,21 @@ python3                build  scripts and checks (standard library only)
 python3-dev            build  python: headers of the extension modules
 pybind11-dev           build  python: bindings of the extension modules
 python3-numpy          build  python: arrays
-libopenblas0-pthread   build  the BLAS that torch and NumPy take; the reference one is many times slower
+libopenblas0-pthread   build  BLAS for torch and NumPy; the reference BLAS is many times slower
 libtorch-dev           build  torch_backend, train: tensors and networks
-libhdf5-dev            build  train, learn: data sets
+libhdf5-dev            build  train, learn: HDF5 files
 libzip-dev             build  io: .npz files
 libfftw3-dev           build  models: Fourier transforms of the cosmology case
 libfastjet-dev         build  models: jets of the particle physics case
 libfastjettools-dev    build  models: trimming of jets
 libnifti2-dev          build  models: brain scans as NIfTI files
 librsvg2-bin           build  train: plots as PNG
-fonts-dejavu-core      build  train: their letters
+fonts-dejavu-core      build  train: fonts of the plots
 libgmock-dev           build  matchers of the unit tests
 zlib1g-dev             build  tests: compressed .npz files
-hwloc-nox              test   lstopo, to look at what topo sees
-mpich                  test   second MPI: must build too, baseline of the benchmarks
-libmpich-dev           test   its headers
+hwloc-nox              test   lstopo, compared with topo
+mpich                  test   second MPI: must build too; baseline of the benchmarks
+libmpich-dev           test   headers of MPICH
 clang-format-19        test   the format check
 openssh-server         test   scripts/testbed: one sshd per host
 openssh-client         test   starting ranks on other hosts
@@ -58,13 +58,13 @@ slurmd                 test   tests of ddlrun under Slurm: the node
 util-linux             test   scripts/testbed: unshare, nsenter, setpriv
 python3-pytest         test   tests of the Python modules
 python3-pip            test   the Python modules as a wheel
-python3-setuptools     test   the same
-python3-wheel          test   the same
+python3-setuptools     test   the Python modules as a wheel
+python3-wheel          test   the Python modules as a wheel
 python3-scipy          test   learn: sparse matrices
-python3-sklearn        test   learn: the conventions kept, baseline of the benchmarks
-python3-pandas         test   learn: tables as input
-python3-torch          test   the scripts whose process group torch_backend is
-python3-h5py           test   examples and tests: data sets from Python
+python3-sklearn        test   learn: API conventions; baseline of the benchmarks
+python3-pandas         test   learn: data frames as input
+python3-torch          test   tests of torch_backend and of training scripts
+python3-h5py           test   examples and tests: HDF5 files from Python
 libgloo-dev            test   baseline of the benchmarks
 liblinear-tools        test   baseline of the benchmarks of linear models
 python3-xgboost        test   baseline of the benchmarks of trees
@@ -72,7 +72,7 @@ python3-sphinx         docs   the documentation site
 python3-myst-parser    docs   Markdown pages in the site
 python3-sphinx-rtd-theme docs the theme of the site
 doxygen                docs   comments of the public C++ headers
-python3-breathe        docs   these comments in the site
+python3-breathe        docs   C++ comments in the site
 clang-19               deep   the thread-safety analysis; compiles every file on its own
 clang-tidy-19          deep   static checks
 LIST
@@ -81,7 +81,7 @@ LIST
 missing() {
   local wanted installed
   wanted=$(list | awk -v groups="$groups" 'groups ~ "(^| )" $2 "( |$)" {print $1}' | sort)
-  # dpkg-query fails when it has never heard of a package, and lists the others all the same.
+  # dpkg-query fails if a package is unknown, but still lists the others.
   # shellcheck disable=SC2086  # one word per package
   installed=$({ dpkg-query -W -f='${Package} ${db:Status-Status}\n' $wanted 2>/dev/null || true; } |
     awk '$2 == "installed" {print $1}' | sort -u)
@@ -94,7 +94,7 @@ fail() {
 }
 
 # Installing openssh-server must not open a port on this machine: the policy file forbids starting services while
-# packages are set up, and the service is left disabled. A policy that is there already is left alone.
+# packages are set up, and the service is left disabled. An existing policy file is not changed.
 install_quietly() {
   $as_root bash -s -- "$@" <<'INSTALL'
 set -euo pipefail
@@ -106,7 +106,7 @@ if [ ! -e "$policy" ]; then
   chmod 755 "$policy"
 fi
 install() { apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
-# The package lists are fetched only when the ones here do not lead to the packages.
+# The package lists are fetched only if the present ones do not find the packages.
 install "$@" || { apt-get update -qq </dev/null && install "$@"; }
 case " $* " in
 *" openssh-server "*) if [ -d /run/systemd/system ]; then systemctl --quiet disable ssh || true; fi ;;
@@ -118,6 +118,7 @@ groups="build test docs deep"
 only_check=
 while [ $# -gt 0 ]; do
   case "$1" in
+  -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;;
   --list) list && exit ;;
   --check) only_check=1 ;;
   --for)

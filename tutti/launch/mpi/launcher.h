@@ -48,7 +48,7 @@ struct Mpi {
 struct Launcher {
   std::string name;   // value of --mpi
   std::string title;  // human-readable
-  bool pins_ranks;    // itself; otherwise the ranks pin themselves
+  bool pins_ranks;    // false: the ranks pin themselves
   bool crosses_hosts;
   Args (*command)(const Mpi& mpi, const Start& start);
 };

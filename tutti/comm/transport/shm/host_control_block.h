@@ -22,7 +22,7 @@ using plan::stage_bytes;
 
 // Location of a rank's buffers of the running operation in its arena.
 struct MemoryPost {
-  Flag flag;  // raised to the turn of the post
+  Flag flag;  // number of the operation (turn) that the post belongs to
   std::uint64_t fingerprint;
   Location input, output;  // segment < 0: not in library memory
 };
@@ -76,13 +76,13 @@ struct RankBlock {
 
   alignas(64) MemoryPost post;
   Location scratch;
-  // Fingerprints of planned operations, by turns: a member that has passed its only host barrier may already be in the
+  // Fingerprints of planned operations, alternating: a member that has passed its only host barrier may already be in the
   // next operation.
   std::array<std::uint64_t, 2> plan_fingerprints;
   alignas(64) Flag done;
   alignas(64) Flag stage_in;
   alignas(64) Flag stage_out;
-  // High half: the turn. Low half: next piece of this rank's slice that no rank has taken.
+  // High half: number of the operation (turn). Low half: next piece of this rank's slice that no rank has taken.
   alignas(64) std::atomic<std::uint64_t> claim;
   alignas(64) std::array<Flag, kMaxLanes> lanes;
 
