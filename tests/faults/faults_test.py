@@ -119,7 +119,7 @@ class Plain(Faults):
 
     def test_a_missing_rank_ends_in_a_time_out_that_names_it(self):
         for job in self.over_layouts("missing", "-stall_seconds 0.3 -timeout 1"):
-            self.check_others(job, TIMEOUT, r"DDL-4-05 .*rank 1 on .* is outside the library", r"after barrier #2")
+            self.check_others(job, TIMEOUT, r"DDL-4-05 .*rank 1 on .* has been outside the library", r"after barrier #2")
             self.assertEqual(job.end_codes()[1], TIMEOUT)
 
     def test_a_forked_child_is_refused_and_does_no_harm(self):
@@ -138,7 +138,7 @@ class Plain(Faults):
     def test_a_rank_in_a_receive_is_inside_the_library(self):
         for job in self.over_layouts("collective and receive", "-stall_seconds 0.3 -timeout 2"):
             job.end_codes()
-            self.assertRegex(job.text("err", 0), r"DDL-4-06 .* in all_reduce #3 .*rank 1 on .* is in a receive of 1 x u8 from rank 0, tag 1000 for")
+            self.assertRegex(job.text("err", 0), r"DDL-4-06 .* in all_reduce #3 .*rank 1 on .* has been in a receive of 1 x u8 from rank 0, tag 1000 for")
 
     def test_ranks_that_disagree_name_both_sides(self):
         sides = {"count": ("1000 x f32", "1001 x f32"), "dtype": ("1000 x f32", "1000 x f64"), "op": ("sum", "max"),

@@ -34,13 +34,13 @@ std::string RankReport::activity() const {
   const std::string last = record.text();
   const double seconds = static_cast<double>(since_ns) * 1e-9;
   if (has_left) return "has left the job";
-  if (is_inside) return fmt::format("is in {} for {:.1f} s", last, seconds);
+  if (is_inside) return fmt::format("has been in {} for {:.1f} s", last, seconds);
   if (message_kind != BlockedMessage::Kind::kNone) {
-    return fmt::format("is in a {} for {:.1f} s", message_text(*this),
+    return fmt::format("has been in a {} for {:.1f} s", message_text(*this),
                        static_cast<double>(message_since_ns) * 1e-9);
   }
-  if (record.sequence == 0) return fmt::format("has not called anything for {:.1f} s", seconds);
-  return fmt::format("is outside the library for {:.1f} s, after {}", seconds, last);
+  if (record.sequence == 0) return fmt::format("has made no call for {:.1f} s", seconds);
+  return fmt::format("has been outside the library for {:.1f} s, after {}", seconds, last);
 }
 
 std::string ControlMessage::to_text() const {

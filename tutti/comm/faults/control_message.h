@@ -35,7 +35,7 @@ struct RankReport {
 
   bool is_receiving() const { return message_kind == BlockedMessage::Kind::kReceive; }
 
-  // "is in all_reduce #812 'conv1.w' (1024 x f32, sum) for 3.1 s"
+  // "has been in all_reduce #812 'conv1.w' (1024 x f32, sum) for 3.1 s"
   std::string activity() const;
 };
 static_assert(sizeof(RankReport) == 128);

@@ -24,8 +24,8 @@ TEST(ControlMessage, ReportsComeBackAsTheyWent) {
   ASSERT_EQ(received->reports.size(), 2u);
   EXPECT_TRUE(received->reports[0].record.agrees_with(report.record));
   EXPECT_EQ(received->reports[0].activity(),
-            "is in all_reduce #5 'conv1' (10 x f32, sum) for 2.1 s");
-  EXPECT_THAT(received->reports[1].activity(), HasSubstr("has not called anything"));
+            "has been in all_reduce #5 'conv1' (10 x f32, sum) for 2.1 s");
+  EXPECT_THAT(received->reports[1].activity(), HasSubstr("has made no call"));
 }
 
 TEST(ControlMessage, FailuresKeepKindCodeAndMessage) {

@@ -278,7 +278,7 @@ Result Monitor::death_of(int rank, const Membership& membership) {
   const auto report =
       member >= 0 ? membership.local_report(member, false) : membership.last_report(rank, 1);
   if (report && report->has_left) return Result::ok();
-  const std::string seen = member >= 0 ? fmt::format(" (process {}) is dead; when last seen it {}",
+  const std::string seen = member >= 0 ? fmt::format(" (process {}) is dead; its last report: {}",
                                                      report->process, report->activity())
                                        : " is dead or cut off: its connection broke";
   return Result::failure(ErrorKind::kComm, "DDL-4-04",

@@ -133,14 +133,16 @@ std::string learn_options_markdown() {
       "# Options of linear models and trees\n\n"
       "`tutti learn train --NAME VALUE`, with dashes for underscores; `--no-intercept` for "
       "`fit_intercept` 0. The next columns are keywords of the estimators in `tutti.learn`, with "
-      "the same defaults, and those of `snap_ml` with its own.\n\n"
+      "the same defaults, and keywords of `snap_ml` with separate defaults.\n\n"
       "| option | default | range | models | tutti.learn | snap_ml | meaning |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const LearnOption& option : learn_options()) {
     const OptionSpec& spec = option.spec;
-    std::string formerly;
+    std::vector<std::string> old_names;
     for (const auto& [old_choice, choice] : spec.choice_aliases)
-      formerly += fmt::format(" Formerly `{}={}`.", spec.name, old_choice);
+      old_names.push_back(fmt::format("`{}={}`", spec.name, old_choice));
+    const std::string formerly =
+        old_names.empty() ? "" : fmt::format(" Formerly {}.", fmt::join(old_names, ", "));
     page += fmt::format("| `{}` | `{}` | {} | {} | {} | {} | {}{} |\n", spec.name,
                         spec.default_value, range_of(spec), option.scope, option.python,
                         option.snap_ml, spec.help, formerly);

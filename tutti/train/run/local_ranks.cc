@@ -71,7 +71,7 @@ class Ranks {
     if (number == 0 || number == SIGINT || number == SIGTERM || number == SIGHUP) return;
     fmt::print(stderr, "DDL-3-62 Rank {} was killed by signal {} ({}).{}\n", rank, number,
                strsignal(number),
-               number == SIGKILL ? " If it was not sent on purpose, the host ran out of memory: "
+               number == SIGKILL ? " Unless it was sent on purpose, the host ran out of memory: "
                                    "lower `batch`, or use fewer --ranks."
                                  : "");
     fflush(stderr);
