@@ -30,7 +30,7 @@ std::vector<ProcessSpec> launch_directly(const LaunchTask& task);
 // The same, with the name or address of the rank's host as last argument.
 std::vector<ProcessSpec> launch_gloo(const LaunchTask& task);
 
-// The MPIs again, with a C library that keeps freed memory.
+// The same MPIs with malloc settings that keep freed memory.
 std::vector<ProcessSpec> launch_openmpi_tuned(const LaunchTask& task);
 std::vector<ProcessSpec> launch_mpich_tuned(const LaunchTask& task);
 

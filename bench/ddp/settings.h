@@ -18,8 +18,8 @@ struct DdpSettings : Placement {
   double timeout = 120;  // seconds for one turn
 };
 
-// Reads the command line. Returns false if only help was requested (and printed). Throws ConfigError, which says what
-// to write instead.
+// Reads the command line. Returns false if only help was requested (and printed). Throws ConfigError if it is
+// invalid.
 bool parse_ddp(int argc, char** argv, DdpSettings& settings);
 
 }  // namespace tutti::bench

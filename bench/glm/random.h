@@ -18,7 +18,7 @@ class Random {
   double normal() {
     return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
   }
-  // Approximately normal: a sum of uniform parts of one draw.
+  // Approximately normal: the sum of several uniform numbers from one draw.
   double quick_normal() {
     const std::uint64_t b = bits();
     const double sum =

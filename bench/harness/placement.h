@@ -23,7 +23,7 @@ class TypedPlacement {
  public:
   // Both arguments must stay valid while the command line is read.
   void declare(CLI::App& app, Placement& placement);
-  // Throws ConfigError, which says what to write instead.
+  // Throws ConfigError if the options contradict each other.
   void check(Placement& placement) const;
 
  private:

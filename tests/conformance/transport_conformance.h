@@ -267,7 +267,7 @@ TEST_P(TransportConformance, AWaitEndsOnArrivalWhicheverThreadReceives) {
   });
 }
 
-TEST_P(TransportConformance, NoticesReachAllRanksInOrder) {
+TEST_P(TransportConformance, OobMessagesReachAllRanksInOrder) {
   run([](Transport& t) {
     EXPECT_FALSE(t.next_oob_message().has_value());
     t.exchange("no rank has written yet");
@@ -290,7 +290,7 @@ TEST_P(TransportConformance, NoticesReachAllRanksInOrder) {
   });
 }
 
-TEST_P(TransportConformance, NoticesPassWhileAnotherThreadSends) {
+TEST_P(TransportConformance, OobMessagesPassWhileAnotherThreadSends) {
   run([](Transport& t) {
     std::size_t read = 0;
     std::thread monitor([&] {

@@ -27,8 +27,8 @@ void BucketQueue::add(Report report, std::int64_t now) {
   ready_.insert(std::upper_bound(ready_.begin(), ready_.end(), ready, before), std::move(ready));
 }
 
-std::vector<Report> BucketQueue::next(std::int64_t now, int under_way) {
-  if (ready_.empty() || under_way >= settings_.window) return {};
+std::vector<Report> BucketQueue::next(std::int64_t now, int in_flight) {
+  if (ready_.empty() || in_flight >= settings_.window) return {};
   const Signature& first = ready_.front().report.signature;
   std::vector<std::size_t> members;
   std::size_t bytes = 0;

@@ -33,10 +33,10 @@ class BucketQueue {
   const Settings& settings() const { return settings_; }
 
   void add(Report report, std::int64_t now);
-  // Returns the next bucket, or nothing if none is due while `under_way` buckets are in flight. The first tensor is the
+  // Returns the next bucket, or nothing if none is due while `in_flight` buckets are in flight. The first tensor is the
   // one with the lowest priority value, then the oldest. Tensors that can share its bucket follow in the same order
   // until the bucket is full. A large tensor is a separate bucket. Members are ordered by arrival.
-  std::vector<Report> next(std::int64_t now, int under_way);
+  std::vector<Report> next(std::int64_t now, int in_flight);
   bool is_empty() const { return ready_.empty(); }
   // Removes and returns all queued tensors, which are then cancelled.
   std::vector<Report> take_all();

@@ -81,7 +81,8 @@ enum class StepKind : std::uint8_t {
   kHostBarrier,
   // Small vectors, through library-allocated shared slots. Every member of `group` publishes `source`. The member
   // `receive_from` waits for all and reduces them, in the group's order, into its `target`; the other members continue
-  // at once. A plan has at most one collect and one spread, and then only one lane.
+  // at once. A plan has at most one kLeaderReduce and one kLeaderBroadcast, and then
+  // only one lane.
   kLeaderReduce,
   // The member `receive_from` of `group` publishes `source` and continues; the other members wait for it and
   // copy it to their `target`.

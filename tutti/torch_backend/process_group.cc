@@ -173,7 +173,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::allreduce_coalesced(
   const Reduction reduction(tensors[0].scalar_type(), options.reduceOp);
   return start(OpType::ALLREDUCE_COALESCED, "ddl:all_reduce_coalesced", tensors, options.timeout,
                [tensors, reduction](Communicator& communicator, const CallOptions& call) {
-                 Joined joined(tensors);
+                 ConcatenatedTensor joined(tensors);
                  joined.copy_in();
                  reduction.all_reduce(communicator, joined.whole(), call);
                  joined.copy_out();
@@ -199,7 +199,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::start_all_gather(OpType type, const
                                                               std::chrono::milliseconds timeout) {
   return start(type, title, outputs, timeout,
                [input, outputs](Communicator& communicator, const CallOptions& call) {
-                 Joined joined(outputs);
+                 ConcatenatedTensor joined(outputs);
                  const at::Tensor memory = contiguous(input);
                  communicator.all_gather(elements_of(memory), elements_of(joined.whole()),
                                          joined.counts(), call);
@@ -253,7 +253,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::allgather_coalesced(
                  for (std::size_t i = 0; i < inputs.size(); ++i) {
                    Tensors of_all;
                    for (const Tensors& list : outputs) of_all.push_back(list[i]);
-                   Joined joined(of_all);
+                   ConcatenatedTensor joined(of_all);
                    const at::Tensor memory = contiguous(inputs[i]);
                    communicator.all_gather(elements_of(memory), elements_of(joined.whole()), {},
                                            call);
@@ -277,7 +277,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::gather(std::vector<Tensors>& output
                  const Buffer mine = elements_of(memory);
                  if (list.empty())
                    return communicator.gather(mine, {nullptr, 0, mine.dtype}, root, {}, call);
-                 Joined joined(list);
+                 ConcatenatedTensor joined(list);
                  communicator.gather(mine, elements_of(joined.whole()), root, {}, call);
                  joined.copy_out();
                });
@@ -299,7 +299,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::scatter(Tensors& outputs, std::vect
                  if (list.empty()) {
                    communicator.scatter({nullptr, 0, mine.dtype}, mine, root, {}, call);
                  } else {
-                   Joined joined(list);
+                   ConcatenatedTensor joined(list);
                    joined.copy_in();
                    communicator.scatter(elements_of(joined.whole()), mine, root, {}, call);
                  }
@@ -314,7 +314,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::start_reduce_scatter(
   return start(type, title, {output}, options.timeout,
                [inputs = std::move(inputs), output, reduction](Communicator& communicator,
                                                                const CallOptions& call) {
-                 Joined joined(inputs);
+                 ConcatenatedTensor joined(inputs);
                  joined.copy_in();
                  const std::vector<std::int64_t> counts(inputs.size(), output.numel());
                  const at::Tensor memory = contiguous(output);
@@ -351,8 +351,8 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::start_all_to_all(OpType type, const
   check_tensors(title, outputs);
   return start(type, title, outputs, timeout,
                [inputs, outputs](Communicator& communicator, const CallOptions& call) {
-                 Joined from(inputs);
-                 Joined to(outputs);
+                 ConcatenatedTensor from(inputs);
+                 ConcatenatedTensor to(outputs);
                  from.copy_in();
                  communicator.all_to_all(elements_of(from.whole()), elements_of(to.whole()),
                                          from.counts(), to.counts(), call);

@@ -43,18 +43,18 @@ void check_tensors(const char* operation, const std::vector<at::Tensor>& tensors
   }
 }
 
-Joined::Joined(std::vector<at::Tensor> parts) : parts_(std::move(parts)) {
+ConcatenatedTensor::ConcatenatedTensor(std::vector<at::Tensor> parts) : parts_(std::move(parts)) {
   std::int64_t elements = 0;
   for (const at::Tensor& part : parts_) {
     counts_.push_back(elements_of(part).count);
     elements += part.numel();
   }
-  is_their_own_ = are_neighbours();
-  whole_ = is_their_own_ ? at::from_blob(parts_[0].data_ptr(), {elements}, parts_[0].options())
-                         : at::empty({elements}, parts_[0].options());
+  aliases_parts_ = are_contiguous();
+  whole_ = aliases_parts_ ? at::from_blob(parts_[0].data_ptr(), {elements}, parts_[0].options())
+                          : at::empty({elements}, parts_[0].options());
 }
 
-bool Joined::are_neighbours() const {
+bool ConcatenatedTensor::are_contiguous() const {
   const char* next = static_cast<const char*>(parts_[0].data_ptr());
   for (const at::Tensor& part : parts_) {
     if (!part.is_contiguous()) return false;
@@ -65,8 +65,8 @@ bool Joined::are_neighbours() const {
   return true;
 }
 
-void Joined::copy_in() {
-  if (is_their_own_) return;
+void ConcatenatedTensor::copy_in() {
+  if (aliases_parts_) return;
   std::int64_t begin = 0;
   for (const at::Tensor& part : parts_) {
     whole_.narrow(0, begin, part.numel()).view(part.sizes()).copy_(part);
@@ -74,8 +74,8 @@ void Joined::copy_in() {
   }
 }
 
-void Joined::copy_out() {
-  if (is_their_own_) return;
+void ConcatenatedTensor::copy_out() {
+  if (aliases_parts_) return;
   std::int64_t begin = 0;
   for (const at::Tensor& part : parts_) {
     part.copy_(whole_.narrow(0, begin, part.numel()).view(part.sizes()));

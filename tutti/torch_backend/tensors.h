@@ -22,9 +22,9 @@ void check_tensors(const char* operation, const std::vector<at::Tensor>& tensors
 
 // A contiguous tensor with room for all of `parts`, concatenated. If the parts are already contiguous in memory, it
 // aliases them; otherwise it allocates new memory.
-class Joined {
+class ConcatenatedTensor {
  public:
-  explicit Joined(std::vector<at::Tensor> parts);
+  explicit ConcatenatedTensor(std::vector<at::Tensor> parts);
   const at::Tensor& whole() const { return whole_; }
   // Number of elements of each part, counted as in elements_of.
   const std::vector<std::int64_t>& counts() const { return counts_; }
@@ -32,11 +32,11 @@ class Joined {
   void copy_out();  // copies the whole tensor to the parts
 
  private:
-  bool are_neighbours() const;
+  bool are_contiguous() const;
   std::vector<at::Tensor> parts_;
   std::vector<std::int64_t> counts_;
   at::Tensor whole_;
-  bool is_their_own_ = false;
+  bool aliases_parts_ = false;
 };
 
 }  // namespace tutti::torch_backend

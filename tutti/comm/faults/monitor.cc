@@ -210,13 +210,13 @@ void Monitor::sleep() {
 }
 
 // A remote rank may have exited because of a failure that it also reports in a control message. That message can arrive
-// after the connection closes, so the death is reported only after kNewsTime.
+// after the connection closes, so the death is reported only after kMessageTime.
 std::vector<int> Monitor::find_dead() {
   const std::int64_t now = now_ns();
   for (const int job_rank : keepalive_ring_.find_dead()) cut_off_ns_.emplace(job_rank, now);
   std::vector<int> dead;
   for (const auto& [job_rank, since] : cut_off_ns_) {
-    if (now - since >= kNewsTime) dead.push_back(job_rank);
+    if (now - since >= kMessageTime) dead.push_back(job_rank);
   }
   for (const int job_rank : dead) cut_off_ns_.erase(job_rank);
   for (Process& process : processes_) {

@@ -63,11 +63,11 @@ class Monitor {
   // The first failure of any communicator of the job; for objects that have no membership yet.
   Result failure();
   // For the first rank of each host: returns the contact string that the first rank of the previous host passes to
-  // `hold_on_to`. See keepalive_ring.h. Call both before the first `add`.
+  // `join_keepalive_ring`. See keepalive_ring.h. Call both before the first `add`.
   std::string open_keepalive_ring(const auth::Secret& secret, const std::string& interfaces) {
     return keepalive_ring_.open(secret, transport_.rank(), interfaces);
   }
-  void hold_on_to(int job_rank, const std::string& address) {
+  void join_keepalive_ring(int job_rank, const std::string& address) {
     keepalive_ring_.connect(job_rank, address);
     keepalive_ring_.settle(2, 1);  // to the next host, and from the previous one
   }
@@ -77,7 +77,8 @@ class Monitor {
  private:
   static constexpr int kInterval = 50;  // ms between two iterations
   static constexpr std::int64_t kReactionTime = 2'000'000'000;
-  static constexpr std::int64_t kNewsTime = 100'000'000;
+  // Time for the message of a rank on another host to arrive after its connection has closed.
+  static constexpr std::int64_t kMessageTime = 100'000'000;
   // Time for the last message of an exited process to arrive.
   static constexpr std::int64_t kEndTime = 1'000'000'000;
   static constexpr int kExitCode = 70;

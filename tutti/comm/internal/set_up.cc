@@ -141,7 +141,7 @@ void SetUp::join_keepalive_ring(const topo::Layout& layout, bool is_first_of_hos
       joins ? job_.monitor.open_keepalive_ring(*job_.secret, job_.options.text("interface")) : "");
   if (!joins) return;
   const int next = first_rank_of_next_host(layout, rank_);
-  job_.monitor.hold_on_to(ranks_[next], addresses[next]);
+  job_.monitor.join_keepalive_ring(ranks_[next], addresses[next]);
 }
 
 std::vector<std::string> SetUp::exchange(const std::string& mine) {

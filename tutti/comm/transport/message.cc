@@ -59,12 +59,12 @@ void Inbox::discard() {
 }
 
 void Inbox::queue_current() {
-  UnexpectedMessage stashed{std::make_unique_for_overwrite<std::byte[]>(current_.bytes),
-                            current_.bytes};
-  if (current_.arrived > 0) std::memcpy(stashed.data.get(), current_.target, current_.arrived);
+  UnexpectedMessage unexpected{std::make_unique_for_overwrite<std::byte[]>(current_.bytes),
+                               current_.bytes};
+  if (current_.arrived > 0) std::memcpy(unexpected.data.get(), current_.target, current_.arrived);
   current_.receive = nullptr;
-  current_.target = stashed.data.get();
-  channels_[current_.channel].unexpected.push_back(std::move(stashed));
+  current_.target = unexpected.data.get();
+  channels_[current_.channel].unexpected.push_back(std::move(unexpected));
 }
 
 void Inbox::settle(int number) {
@@ -72,11 +72,11 @@ void Inbox::settle(int number) {
   while (!channel.posted.empty() && !channel.unexpected.empty() &&
          channel.unexpected.front().is_complete) {
     Message& receive = *channel.posted.front();
-    const UnexpectedMessage& stashed = channel.unexpected.front();
-    if (stashed.bytes == receive.bytes && stashed.bytes > 0) {
-      std::memcpy(receive.data, stashed.data.get(), stashed.bytes);
+    const UnexpectedMessage& unexpected = channel.unexpected.front();
+    if (unexpected.bytes == receive.bytes && unexpected.bytes > 0) {
+      std::memcpy(receive.data, unexpected.data.get(), unexpected.bytes);
     }
-    finish(receive, stashed.bytes);
+    finish(receive, unexpected.bytes);
     channel.posted.pop_front();
     channel.unexpected.pop_front();
   }

@@ -12,7 +12,7 @@ struct DropRule {
 };
 
 // Computes one row of `columns` outputs from two rows of twice as many pixels. `winner` records for each output which
-// of its inputs was selected. `place` is the index of the first output, for the dropout mask.
+// of its inputs was selected. `position` is the index of the first output, for the dropout mask.
 void pool_row(const float* top, const float* bottom, float* out, std::uint8_t* winner,
               std::int64_t columns, std::int64_t channels, std::int64_t position,
               const DropRule& rule);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array kNames = {"mpirun",  "mpirun.openmpi", "mpirun.mpich",
                                "mpiexec", "mpiexec.hydra",  "orterun"};
-constexpr double kPatience = 10;
+constexpr double kTimeout = 10;
 
 // True for directories that are in PATH of a non-login shell.
 bool is_in_system_folder(const std::string& program) {
@@ -52,7 +52,7 @@ std::optional<Mpi> look_at_srun(const MpiSearch& search, const Answers& answers)
 }  // namespace
 
 std::string ask_program(const std::string& program, const std::string& argument) {
-  const os::Outcome outcome = os::run({.arguments = {program, argument}}, kPatience);
+  const os::Outcome outcome = os::run({.arguments = {program, argument}}, kTimeout);
   return outcome.output + outcome.errors;
 }
 

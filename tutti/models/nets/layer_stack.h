@@ -43,7 +43,7 @@ class LayerStack : public torch::nn::Module {
   // The graph as layers between its cuts, which can be pipeline stages. `graph` must outlive them.
   std::vector<train::Layer> parts(const Graph& graph);
 
-  // Adds the buffers `input_mean` and `input_spread`, which are saved with the weights.
+  // Adds the buffers `input_mean` and `input_spread` (standard deviation), which are saved with the weights.
   void add_input_scale(int channels, float mean, float deviation);
   // Sets the mean and standard deviation of each channel, which `scaled` normalises with.
   void set_scale(std::span<const float> mean, std::span<const float> deviation);

@@ -28,7 +28,7 @@ fs::path data_folder(const std::string& name) {
 
 namespace {
 
-constexpr double kPatience = 90 * 86400;  // seconds; ranks may finish hours before others
+constexpr double kBarrierTimeout = 90 * 86400;  // seconds; ranks may finish hours before others
 
 // Index of this rank among those that generate data, and their number; rank -1: it does not.
 struct Generating {
@@ -81,7 +81,7 @@ DataLocation locate_data(const Options& options, comm::Communicator& communicato
   };
   if (maker.rank >= 0) data.generate(folder, maker.rank, maker.ranks, show);
   os::trim_heap();  // releases memory for training
-  communicator.barrier({.name = "data", .timeout = kPatience});
+  communicator.barrier({.name = "data", .timeout = kBarrierTimeout});
   return {folder, train::val_prefix(data.val), data.most.train, data.most.test};
 }
 

@@ -75,11 +75,13 @@ class ToyTask : public Task {
     evaluated += is_validating_ ? 'v' : 't';
     const double score = -loss(load(all), 0).item<double>();
     if (is_validating_ && validation_is_nan) return {{"score", std::nan("")}};
-    return {{"score", is_validating_ ? -score : score}};  // validation likes the first weights best
+    return {{"score", is_validating_
+                          ? -score
+                          : score}};  // on the validation set the first weights are the best
   }
   bool has_validation() const override { return validates; }
   bool validates = false, validation_is_nan = false;
-  std::string evaluated;  // what was looked at
+  std::string evaluated;  // the splits that were evaluated
 
   std::vector<Layer> layers() override {
     return {{2, 1, 1,

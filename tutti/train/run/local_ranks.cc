@@ -94,8 +94,8 @@ int run_local_ranks(const LocalRanks& job) {
   int code = 0;
   Stopwatch since_failure;
   for (bool is_killed = false; ranks.any();) {
-    const timespec patience{0, 200'000'000};
-    const int number = sigtimedwait(&wanted, nullptr, &patience);
+    const timespec timeout{0, 200'000'000};
+    const int number = sigtimedwait(&wanted, nullptr, &timeout);
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) ranks.signal(number);
     if (const int failed = ranks.reap(is_killed); failed != 0 && code == 0) {
       code = failed;

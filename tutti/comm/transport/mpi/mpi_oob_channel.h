@@ -16,7 +16,7 @@ class MpiOobChannel {
  public:
   // `communicator` must outlive this object.
   explicit MpiOobChannel(MPI_Comm communicator) : communicator_(communicator) {}
-  // Returns true if every notice has been sent.
+  // Returns true if every message has been sent.
   bool flush();
   void send(int peer, const std::string& text);
   std::optional<OutOfBandMessage> next();

@@ -165,7 +165,7 @@ TEST(SharedMemory, AForkedChildReadsAndWritesButReleasesNothing) {
   EXPECT_EQ(memory->data()[1], std::byte{4});
 }
 
-TEST(NamelessFile, LeavesNoNameWithoutMemfd) {
+TEST(AnonymousFile, LeavesNoNameWithoutMemfd) {
   const auto folder = scratch_folder();
   std::filesystem::create_directory(folder);
   const int file = internal::open_anonymous_file_in(folder.c_str());

@@ -34,7 +34,7 @@ class Displacement {
 };
 
 // Density over its mean on a grid with a side of `cells`: each particle is distributed over the eight nearest cells
-// (cloud in cell) or counted in its own (nearest).
+// (cloud in cell) or assigned to the nearest cell.
 enum class Deposit { kCloud, kNearest };
 std::vector<float> density(const std::array<std::vector<float>, 3>& displacement, int particles,
                            double box, int cells, Deposit deposit);

@@ -14,10 +14,10 @@ constexpr double kCritical = 0.008;       // GeV, of tungsten
 constexpr double kFrequency = 1 / kLayerDepth;
 const double kRatio = 1 / (1 + 0.007 * (kZ - kActiveZ));
 
-struct Spread {
+struct Fluctuations {
   double of_maximum, of_a, correlation;  // of the logarithms
 };
-Spread spread(double energy) {
+Fluctuations fluctuations_of(double energy) {
   const double ln_y = std::log(energy / kCritical);
   return {1 / (-2.5 + 1.25 * ln_y), 1 / (-0.82 + 0.79 * ln_y), 0.784 - 0.023 * ln_y};
 }
@@ -93,7 +93,7 @@ Longitudinal mean_longitudinal(double energy) {
 
 Longitudinal draw_longitudinal(double energy, Random& random) {
   Longitudinal drawn = mean_longitudinal(energy);
-  const auto [of_maximum, of_a, correlation] = spread(energy);
+  const auto [of_maximum, of_a, correlation] = fluctuations_of(energy);
   const double both = std::sqrt((1 + correlation) / 2) * random.gaussian(),
                apart = std::sqrt((1 - correlation) / 2) * random.gaussian();
   drawn.maximum *= std::exp(of_maximum * (both + apart));

@@ -13,9 +13,9 @@ std::span<const float> part(std::span<const float> images, int modality) {
   return images.subspan(static_cast<std::size_t>(modality) * voxels, voxels);
 }
 
-struct Spread {
-  double mean = 0, width = 1;
-  explicit Spread(std::span<const float> values) {
+struct Standardizer {
+  double mean = 0, deviation = 1;
+  explicit Standardizer(std::span<const float> values) {
     double sum = 0, squares = 0;
     for (float value : values) {
       sum += value;
@@ -23,9 +23,9 @@ struct Spread {
     }
     const double count = std::max<double>(1, double(values.size()));
     mean = sum / count;
-    width = std::sqrt(std::max(1e-12, squares / count - mean * mean));
+    deviation = std::sqrt(std::max(1e-12, squares / count - mean * mean));
   }
-  double of(float value) const { return (double{value} - mean) / width; }
+  double of(float value) const { return (double{value} - mean) / deviation; }
 };
 
 }  // namespace
@@ -59,11 +59,11 @@ Overlap overlap(int region, std::span<const std::uint8_t> truth,
 Overlap overlap(int region, const Threshold& threshold, std::span<const float> images,
                 std::span<const std::uint8_t> truth) {
   const std::span<const float> values = part(images, threshold.modality);
-  const Spread spread(values);
+  const Standardizer standardizer(values);
   Overlap result;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     const bool is_true = is_in_region(region, truth[i]),
-               is_found = spread.of(values[i]) >= threshold.value;
+               is_found = standardizer.of(values[i]) >= threshold.value;
     result.both += is_true && is_found;
     result.truth += is_true;
     result.found += is_found;
@@ -74,11 +74,11 @@ Overlap overlap(int region, const Threshold& threshold, std::span<const float> i
 void ThresholdSearch::add(std::span<const float> images, std::span<const std::uint8_t> truth) {
   for (int modality = 0; modality < kModalities; ++modality) {
     const std::span<const float> values = part(images, modality);
-    const Spread spread(values);
+    const Standardizer standardizer(values);
     std::int64_t all[kBins] = {}, inside[kRegions][kBins] = {};
     for (std::size_t i = 0; i < values.size(); ++i) {
       const int bin =
-          std::clamp(static_cast<int>((spread.of(values[i]) - kFirst) / kStep), 0, kBins - 1);
+          std::clamp(static_cast<int>((standardizer.of(values[i]) - kFirst) / kStep), 0, kBins - 1);
       ++all[bin];
       for (int region = 0; region < kRegions; ++region)
         inside[region][bin] += is_in_region(region, truth[i]);
