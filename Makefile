@@ -6,7 +6,7 @@ PYTHON := /usr/bin/python3
 TUTTI := build/bin/tutti
 QUICK := --quick --append --json build/bench/results.json
 
-help:  ## this list
+help:  ## prints this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
 
 build:  ## the programs, in build/bin
@@ -24,7 +24,7 @@ check:  ## only the quick checks: layers, sizes, format, documents, prose, error
 	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py checks
 
-demo:  ## trains the particle physics network on all cores; result and speed here, plots in build/demo
+demo:  ## trains the particle-physics network on all cores; prints result and speed, plots in build/demo
 	@TUTTI_PACKAGES=build scripts/build.sh release tutti train_rank
 	@$(TUTTI) train hep --set runs=build/demo --set train_events=24000 --set test_events=30000 --set val_events=3000
 	@$(TUTTI) bench train --ranks $$(nproc) --images 64 --batch 64 --rounds 1 --baselines none --json build/demo/speed.json
@@ -51,5 +51,5 @@ format:  ## clang-format over the whole source
 install: build  ## libraries, headers, programs under PREFIX (/usr/local)
 	@scripts/install.sh "$(PREFIX)"
 
-clean:  ## removes all build folders
+clean:  ## removes all build directories
 	@rm -rf build build-*

@@ -9,7 +9,8 @@ namespace {
 
 constexpr tutti::app::Command kCommands[] = {
     {"bench", "compare Tutti with other systems in benchmarks", tutti::app::run_bench},
-    {"info", "show the detected machine, the selected algorithms and the reasons", tutti::app::run_info},
+    {"info", "show the detected machine, the selected algorithms and the reasons",
+     tutti::app::run_info},
     {"evaluate", "evaluate a trained network on its test set", tutti::app::run_evaluate},
     {"export", "write a trained network as TorchScript", tutti::app::run_export},
     {"learn", "fit linear models and trees to data files", tutti::app::run_in_learn_program},

@@ -15,8 +15,9 @@ class ScratchFolder {
   ScratchFolder() {
     std::string form = std::filesystem::temp_directory_path() / "tutti-bench-XXXXXX";
     if (!mkdtemp(form.data()))
-      throw IoError("DDL-8-40",
-                    "Cannot create a directory for the workers. Set TMPDIR to one with free space.");
+      throw IoError(
+          "DDL-8-40",
+          "Cannot create a directory for the workers. Set TMPDIR to one with free space.");
     path_ = form;
   }
   ~ScratchFolder() {

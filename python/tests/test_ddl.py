@@ -37,7 +37,7 @@ def test_a_killed_rank_is_named():
 def test_a_rank_that_ends_early_is_named():
     for code, output in outcome("leave"):
         assert code == 3, output
-        assert "DDL-4-74 Rank 2 has ended" in output
+        assert "DDL-4-74 Rank 2 has shut down" in output
 
 
 def test_an_exception_on_one_rank_is_reported_on_all():

@@ -361,7 +361,7 @@ TEST(Engine, CallsFailImmediatelyAfterARankHasLeft) {
     if (engine.rank() == 2) return;
     Values values(4, 1);
     const std::string text = message_of([&] { engine.submit(reduce("w", values)).work.wait(); });
-    EXPECT_THAT(text, HasSubstr("DDL-4-74 Rank 2 has ended"));
+    EXPECT_THAT(text, HasSubstr("DDL-4-74 Rank 2 has shut down"));
   });
 }
 

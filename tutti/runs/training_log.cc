@@ -23,10 +23,11 @@ fs::path new_run_folder(const fs::path& runs, const std::string& case_name) {
     std::error_code error;
     if (fs::create_directory(runs / name, error)) return runs / name;
     if (error || attempt > 1000)
-      throw IoError("DDL-7-63",
-                    fmt::format("Cannot create {}: {}. Choose another directory with --set runs=DIR.",
-                                (runs / name).string(),
-                                error ? error.message() : "too many runs began in this second"));
+      throw IoError(
+          "DDL-7-63",
+          fmt::format("Cannot create {}: {}. Choose another directory with --set runs=DIR.",
+                      (runs / name).string(),
+                      error ? error.message() : "too many runs began in this second"));
   }
 }
 

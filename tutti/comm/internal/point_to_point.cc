@@ -294,9 +294,9 @@ void PointToPoint::loop() {
   }
   const auto abandon = [this](Message& message) {
     if (message.is_send) waits_->add_sends(-1);
-    message.work->complete(
-        Result::failure(ErrorKind::kComm, "DDL-4-07",
-                        "The communicator was destroyed before the message was complete. Wait for its Work first."));
+    message.work->complete(Result::failure(ErrorKind::kComm, "DDL-4-07",
+                                           "The communicator was destroyed before the message was "
+                                           "complete. Wait for its Work first."));
   };
   for (auto& message : open_) abandon(*message);
   const MutexLock lock(mutex_);
