@@ -6,6 +6,8 @@ import re
 import sys
 import warnings
 
+from sphinx.domains.cpp import CPPDomain
+
 sys.path.insert(0, os.path.join(os.environ["TUTTI_ROOT"], "python"))
 warnings.filterwarnings("ignore")
 
@@ -69,6 +71,15 @@ def is_no_repeated_namespace(record):
     return not re.search(r"Duplicate C\+\+ declaration.*\nDeclaration is '.. cpp:type:: [a-z_]+'", record.getMessage())
 
 
+all_cpp_objects = CPPDomain.get_objects
+
+
+def cpp_objects_without_parameters(domain):
+    """Parameters would fill the results of a search for a function."""
+    return (row for row in all_cpp_objects(domain) if row[2] not in ("functionParam", "templateParam"))
+
+
 def setup(app):
+    CPPDomain.get_objects = cpp_objects_without_parameters
     logging.getLogger("sphinx.sphinx.domains.cpp").addFilter(is_no_repeated_namespace)
     app.connect("autodoc-process-docstring", markdown_to_rst, priority=400)  # before napoleon

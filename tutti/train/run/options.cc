@@ -31,7 +31,7 @@ OptionTable work_rows() {
           "keep_bytes",
           {"cache_bytes", kBytes, "0",
            "Memory of a rank for cached samples; 0: its share of a quarter of the free memory.", "",
-           0, 1e15}),
+           0, 0x1p50}),
       {"check_memory", kBool, "1", "Refuse to start if training needs more memory than is free.",
        ""},
       {"lms", kText, "",
