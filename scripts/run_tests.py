@@ -58,7 +58,7 @@ ENVIRONMENT = {
         "UBSAN_OPTIONS": "print_stacktrace=1",
     },
     "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
-    # Our own kernels, libtorch's and oneDNN's as on an older CPU. A CPU without the instruction set keeps what it has.
+    # Limits the kernels of Tutti, libtorch and oneDNN to those of an older CPU. No effect on CPUs without the instruction set.
     "sse4": {"TUTTI_MAX_CPU_ISA": "sse4", "ATEN_CPU_CAPABILITY": "default", "DNNL_MAX_CPU_ISA": "SSE41"},
     "avx2": {"TUTTI_MAX_CPU_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2"},
     "avx512": {"TUTTI_MAX_CPU_ISA": "avx512", "DNNL_MAX_CPU_ISA": "AVX512_CORE"},

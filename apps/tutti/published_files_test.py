@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files with the names, shapes and types of the published data sets, and nothing that only ours have.
+"""Files with the names, shapes and types of the published data sets, without the additional fields of generated files.
 
   published_files_test.py TUTTI
 """

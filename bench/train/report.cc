@@ -57,7 +57,7 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
 
 std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) {
   Table table({settings.train_case.side_option, "system", "ranks", "samples/s", "quartiles", "step",
-               "ours is"});
+               "speed-up"});
   for (int side : settings.sides) {
     const Summary* ours = outcome.find(side, "tutti");
     for (const TrainSystem& system : systems_of(settings, side)) {

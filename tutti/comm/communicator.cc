@@ -27,7 +27,7 @@ void announce(const Communicator& communicator, const plan::Mode& mode, bool has
   }
   if (mode.has_letter('m') && !has_vendor)
     log::info(
-        "mode m: this job was started without MPI, so our own collectives are used; start it with "
+        "mode m: this job was started without MPI, so Tutti's collectives are used; start it with "
         "mpirun for those of MPI.");
   if (communicator.options().integer("dbg_level") < 1) return;
   std::istringstream lines(communicator.description());

@@ -12,7 +12,7 @@
 
 namespace tutti::comm {
 
-// Options for tests: no measurements, no files, early stall reports.
+// Options for tests: no measurements and no files, then those of `text`.
 inline Options test_options(const std::string& text = "") {
   Options options(comm_options());
   options.set("tune_seconds", "0");

@@ -8,7 +8,7 @@ namespace tutti::kernels {
 enum class Amx {
   kAbsent,    // not supported by the CPU, or not permitted by the kernel
   kReady,     // oneDNN uses it without help
-  kRepaired,  // the hypervisor hides a CPUID leaf; oneDNN works with our override
+  kRepaired,  // the hypervisor hides a CPUID leaf; oneDNN works with an override
   kBroken,    // advertised but unusable: oneDNN is configured not to use it
 };
 

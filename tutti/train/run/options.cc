@@ -120,7 +120,7 @@ OptionTable team_rows() {
        "Parameter servers, over which the layers are distributed: async, hybrid.", "", 1, 4096},
       {"local_steps", kInt, "8", "Steps between two averages of the weights: local_sgd.", "", 1,
        1e6},
-      {"bucket_bytes", kBytes, "1MiB", "Size of a gradient bucket in bytes.", "", 1024, 4e9},
+      {"bucket_bytes", kBytes, "1MiB", "Size of a gradient bucket in bytes.", "", 1024, 0x1p32},
       {"sync_batch_norm", kBool, "0",
        "Batch normalisation over the samples of all ranks of a step.", ""},
       {"checkpoint_seconds", kFloat, "60",

@@ -9,7 +9,7 @@ const std::vector<MpiSetting>& mpi_settings() {
       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none",
        "reading a peer's memory needs ptrace rights, which containers deny, with a message per "
        "send; "
-       "local ranks use our shared memory anyway"},
+       "local ranks use Tutti's shared memory anyway"},
       {"OMPI_MCA_btl_base_warn_component_unused", "0",
        "a machine without InfiniBand is not worth a warning per rank"},
       {"OMPI_MCA_mpi_warn_on_fork", "0", "data loaders fork, and their children do not use MPI"},

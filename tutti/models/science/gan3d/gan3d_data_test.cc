@@ -180,7 +180,7 @@ TEST_F(ShowerFilesTest, AreTheSameForAnyNumberOfRanks) {
 }
 
 TEST_F(ShowerFilesTest, ReadThePublishedLayout) {
-  // More columns than ours, among them one more dimension, and cells below the threshold.
+  // More columns than generated files, among them one more dimension, and cells below the threshold.
   train::H5File file(base_ / "train-published.h5", train::H5File::Mode::kCreate);
   std::vector<float> cells(kCells, 1e-8f);
   cells[100] = 0.5f;

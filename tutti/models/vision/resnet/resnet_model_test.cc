@@ -58,7 +58,7 @@ std::vector<Block> blocks_of(const torch::OrderedDict<std::string, torch::Tensor
   return blocks;
 }
 
-// A block of libtorch's modules with the weights of ours.
+// A block of libtorch's modules with the weights of a Tutti block.
 torch::Tensor by_modules(const torch::OrderedDict<std::string, torch::Tensor>& p,
                          const Block& block, const torch::Tensor& input, int stride) {
   auto layer = [&](const char* name, const torch::Tensor& x, int step) {
