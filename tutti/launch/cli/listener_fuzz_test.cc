@@ -52,7 +52,7 @@ class Loop {
       : folder_(testing::TempDir()), output_(folder_), ranks_(spec, folder_, output_, events()) {}
   ~Loop() { std::filesystem::remove_all(folder_.path()); }
   int port() const { return std::stoi(ranks_.listen_addresses().substr(10)); }  // "127.0.0.1 N"
-  bool has_come(int rank = 0) const { return ranks_.has_come(rank); }
+  bool has_connected(int rank = 0) const { return ranks_.has_connected(rank); }
   void step(int milliseconds) {
     std::vector<pollfd> files;
     ranks_.add_files(&files);
@@ -88,7 +88,7 @@ TEST(ListenerFuzz, NoInputEndsAJobOrKeepsAnAgentOut) {
     loop.step(0);
   }
   EXPECT_EQ(loop.exits + loop.losses, 0);
-  EXPECT_FALSE(loop.has_come());
+  EXPECT_FALSE(loop.has_connected());
 
   const os::UniqueFd agent = connect_to("127.0.0.1", loop.port(), 60, nullptr);
   auth::Handshake handshake(spec.secret, auth::Role::kConnector, kAgentPurpose);
@@ -96,7 +96,7 @@ TEST(ListenerFuzz, NoInputEndsAJobOrKeepsAnAgentOut) {
   ASSERT_EQ(handshake.state(), auth::Handshake::State::kAuthenticated);
   const std::string hello = encode(Hello{0, 1, 2, "boot"});
   ASSERT_TRUE(send_all(agent.get(), hello.data(), hello.size()));
-  while (!loop.has_come()) loop.step(1000);
+  while (!loop.has_connected()) loop.step(1000);
 }
 
 TEST(Listener, AdmitsAllAgentsOfALargeJobAtOnce) {
@@ -122,7 +122,7 @@ TEST(Listener, AdmitsAllAgentsOfALargeJobAtOnce) {
     const std::string hello = encode(Hello{rank, 1, 2, "boot"});
     ASSERT_TRUE(send_all(agents[at].get(), hello.data(), hello.size()));
   }
-  while (!loop.has_come(kRanks - 1)) loop.step(1000);
+  while (!loop.has_connected(kRanks - 1)) loop.step(1000);
 }
 
 TEST(ListenerFuzz, NoInputEndsTheTrafficService) {

@@ -266,7 +266,7 @@ class Job {
     os::kill_descendants(1);  // also an ssh of mpirun that still waits for a dead host
     flush(true);
     for (int rank = 0; is_suspicion_ && rank < ranks_.size(); ++rank) {
-      if (ranks_.has_come(rank) && !ranks_.has_ended(rank)) rank_was_lost(rank);
+      if (ranks_.has_connected(rank) && !ranks_.has_ended(rank)) rank_was_lost(rank);
     }
     const bool has_cause = (is_failure_ || is_suspicion_) && !failures_.empty();
     if (has_cause) end_ = describe(root_cause(failures_));
@@ -292,7 +292,7 @@ class Job {
     const bool has_succeeded = succeeded_ == ranks_.size();
     if (mpirun_->exit_code() == 0 || (has_succeeded && is_asked_)) return;
     bool has_begun = false;
-    for (int rank = 0; rank < ranks_.size(); ++rank) has_begun |= ranks_.has_come(rank);
+    for (int rank = 0; rank < ranks_.size(); ++rank) has_begun |= ranks_.has_connected(rank);
     end_ = {mpirun_->exit_code(),
             fmt::format("DDL-3-43 {} {}{}. Its output is in {}.", spec_.command.front(),
                         mpirun_->how_it_ended(), has_begun ? "" : " before any rank had started",

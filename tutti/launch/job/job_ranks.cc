@@ -145,7 +145,8 @@ void JobRanks::read_arrival(Arrival& arrival) {
     if (kind == kHello && !hello) hello = decode_hello(body);
     return hello.has_value();
   });
-  const bool is_rank = hello && hello->rank >= 0 && hello->rank < size() && !has_come(hello->rank);
+  const bool is_rank =
+      hello && hello->rank >= 0 && hello->rank < size() && !has_connected(hello->rank);
   if (is_rank && is_valid) {
     welcome(*hello, arrival);
   } else if (hello || !is_valid) {
@@ -157,7 +158,7 @@ void JobRanks::welcome(const Hello& hello, Arrival& arrival) {
   Rank& rank = *ranks_[hello.rank];
   rank.socket = std::move(arrival.socket);
   rank.reader = std::move(arrival.reader);
-  rank.has_come = true;
+  rank.has_connected = true;
   // All processes of a host share one clock; the clocks of other hosts are converted.
   if (hello.boot_id != boot_id()) rank.clock_offset_ns = now_ns() - hello.clock_ns;
   output_.event([hello, host = host_of(hello.rank)](runs::EventLog& log) {

@@ -56,7 +56,7 @@ class JobRanks {
 
   int connected() const;
   bool all_have_ended() const;
-  bool has_come(int rank) const { return ranks_[rank]->has_come; }
+  bool has_connected(int rank) const { return ranks_[rank]->has_connected; }
   bool has_ended(int rank) const { return ranks_[rank]->has_ended; }
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::string& host_of(int rank) const;
@@ -73,7 +73,7 @@ class JobRanks {
     std::shared_ptr<runs::LogFile> log;
     std::array<std::uint32_t, 2> owed{};  // credit to return, for output and errors
     std::int64_t clock_offset_ns = 0;     // offset from the rank's clock to this host's
-    bool has_come = false, has_exited = false, has_failed = false, has_ended = false;
+    bool has_connected = false, has_exited = false, has_failed = false, has_ended = false;
   };
   // An authenticated connection whose rank is not yet known.
   struct Arrival {
