@@ -15,7 +15,7 @@ struct Effort {
   double batch_seconds;
 };
 
-// Number of operations in a batch of this entrant at this size.
+// Operations of one turn of an entrant at one size: of the warm-up, of a batch, and number of batches.
 struct Turn {
   int warmup = 1, iterations = 1, batches = 1;
 };
