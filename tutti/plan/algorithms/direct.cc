@@ -110,7 +110,7 @@ void build_direct(Builder& builder, const SubgroupTask& task) {
 Algorithm direct() {
   return {.name = "direct",
           .description =
-              "shared memory: a owner of a slice reduces it from all inputs and stores it to all "
+              "shared memory: the owner of a slice reduces it from all inputs and stores it to all "
               "outputs",
           .letters = "bn",
           .supports = direct_supports,
