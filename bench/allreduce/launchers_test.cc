@@ -56,7 +56,7 @@ TEST_F(Launching, RanksAreMappedBySlot) {
   EXPECT_THAT(line_of(launch_mpich(task)[0]), HasSubstr("-hosts host1:2,host2:2,host3:2"));
   EXPECT_THAT(line_of(launch_gloo(task)[1]),
               HasSubstr("testbed exec --name bench host1 -- env RANK=1"));
-  EXPECT_THAT(line_of(launch_gloo(task)[1]), EndsWith("folder host1"));
+  EXPECT_THAT(line_of(launch_gloo(task)[1]), EndsWith("directory host1"));
 }
 
 TEST_F(Launching, RanksAreMappedByNode) {

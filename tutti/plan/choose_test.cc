@@ -117,7 +117,7 @@ TEST(Choose, AnAlgorithmThatCannotGivesWay) {
   request.collective = Collective::kBroadcast;
   const Choice choice = choose(grid, request, {}, {.mode = parse_mode("r")});
   EXPECT_EQ(verify(grid, request, choice).problem, "");
-  EXPECT_THAT(choice.reason, HasSubstr("does not support broadcast"));
+  EXPECT_THAT(choice.reason, HasSubstr("do not support broadcast"));
   request.collective = Collective::kAllReduce;
   request.reproducible = true;
   EXPECT_THAT(choose(grid, request, {}, {.mode = parse_mode("r")}).algorithms,

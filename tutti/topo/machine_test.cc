@@ -97,7 +97,7 @@ TEST(Machine, TextErrorsNameFileLineAndRemedy) {
   const std::string start = "tutti machine 1\nname = x\n";
   EXPECT_THAT(machine_rejection(""),
               HasSubstr("m.txt:1: the first line must be 'tutti machine 1'"));
-  EXPECT_THAT(machine_rejection("tutti machine 2\n"), HasSubstr("this is 'tutti machine 2'"));
+  EXPECT_THAT(machine_rejection("tutti machine 2\n"), HasSubstr("not 'tutti machine 2'"));
   EXPECT_THAT(machine_rejection("tutti machine 1\n"),
               HasSubstr("'name' is missing before the first"));
   EXPECT_THAT(machine_rejection("tutti machine 1\nnmae = x\n"),
