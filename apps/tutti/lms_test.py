@@ -43,7 +43,7 @@ def chain(layers, block_bytes, seconds):
         gradient = run("conv_backward", uses, block_bytes)
         pending = [{"free": block} for block in frees]
     run("sgd", [0, gradient])
-    return {"version": 1, "duration": seconds * len(operators), "blocks": blocks, "operators": operators}
+    return {"version": 2, "duration": seconds * len(operators), "blocks": blocks, "recipes": [], "operators": operators}
 
 
 class Simulate(unittest.TestCase):

@@ -37,7 +37,7 @@ LmsOutcome run_lms_contest(const LmsSettings& settings) {
   LmsOutcome outcome;
   outcome.size = settings.size > 0 ? settings.size : sized.large;
   const NetworkArguments network = sized.network(outcome.size, settings.options);
-  Progress progress(3 + static_cast<int>(settings.fractions.size()));
+  Progress progress(static_cast<int>(3 + baselines_of(network).size() + settings.fractions.size()));
   progress.step("disk");
   lms::SwapFile disk(settings.directory, io::FileQueue::Engine::kAuto, {});
   outcome.disk = lms::measure_disk(disk, kDiskBytes);
@@ -51,6 +51,10 @@ LmsOutcome run_lms_contest(const LmsSettings& settings) {
   progress.step("without LMS");
   const StepRun reference = run_steps(0, settings.steps, network);
   outcome.seconds_without = reference.step_seconds();
+  for (const std::string& baseline : baselines_of(network)) {
+    progress.step(baseline);
+    outcome.baselines.emplace_back(baseline, run_baseline(baseline, settings.steps, network));
+  }
   for (const double fraction : settings.fractions) {
     LmsResult result;
     result.fraction = fraction;
@@ -99,6 +103,10 @@ std::vector<Row> rows_of(const LmsSettings& settings, const LmsOutcome& outcome)
   add("disk", "break_even_read", outcome.break_even.read, "B/s");
   add("torch", "peak", static_cast<double>(outcome.peak_without), "B");
   add("torch", "step", outcome.seconds_without, "s");
+  for (const auto& [name, run] : outcome.baselines) {
+    add("torch " + name, "peak", static_cast<double>(run.peak), "B");
+    add("torch " + name, "step", run.step_seconds(), "s");
+  }
   add("tutti", "minimum_budget", static_cast<double>(outcome.minimum), "B");
   for (const LmsResult& result : outcome.results) {
     const auto add_result = [&](const std::string& metric, double value, const std::string& unit) {
@@ -135,6 +143,15 @@ std::string text_of(const LmsSettings& settings, const LmsOutcome& outcome) {
                format_seconds(result.predicted_seconds), mebibytes(result.run.written),
                mebibytes(result.run.read), std::to_string(result.run.unplanned_reads),
                result.is_identical ? "yes" : "no"});
+  }
+  for (const auto& [name, run] : outcome.baselines) {
+    const double seconds = run.step_seconds();
+    table.add({"torch " + name,
+               fmt::format("{:.0f} %", 100 * ratio(static_cast<double>(run.peak),
+                                                   static_cast<double>(outcome.peak_without))),
+               mebibytes(run.peak), format_seconds(seconds),
+               fmt::format("{:+.1f} %", 100 * (ratio(seconds, outcome.seconds_without) - 1)), "",
+               "", "", "", ""});
   }
   text += table.text();
   text += fmt::format(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/row.h"
@@ -42,6 +43,7 @@ struct LmsOutcome {
   // backward pass.
   lms::DiskBandwidth break_even;
   std::vector<LmsResult> results;
+  std::vector<std::pair<std::string, StepRun>> baselines;  // with torch's own means
   std::vector<std::string> failures;
 };
 

@@ -33,6 +33,10 @@ TEST(LmsBenchTest, SizesOfCases) {
   EXPECT_EQ(unet.elements(10), 1000);
   EXPECT_NEAR(unet.size_of(1000), 10, 1e-9);
   EXPECT_THAT(unet.network(48, {"batch=1"}), ElementsAre("case", "unet3d", "batch=1", "volume=48"));
+  const NetworkArguments gpt2 = find_sized_case("gpt2").network(64, {"layers=2"});
+  EXPECT_THAT(gpt2, ElementsAre("gpt2", "layers=2", "sequence=64"));
+  EXPECT_THAT(baselines_of(gpt2), ElementsAre("checkpoint", "save_on_cpu"));
+  EXPECT_TRUE(baselines_of(unet.network(48, {})).empty());
   EXPECT_THROW(find_sized_case("nothing"), ConfigError);
 }
 

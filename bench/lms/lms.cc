@@ -13,10 +13,11 @@ int run_lms_bench(int argc, char** argv) {
   CLI::App app(
       "Training steps within a memory budget, compared with the same steps without a limit",
       "tutti bench lms");
-  app.add_option("--case", settings.case_name, "the case [resnet]");
+  app.add_option("--case", settings.case_name,
+                 "the case, or gpt2 for a Transformer of GPT-2's shape [resnet]");
   app.add_option("--option", settings.options, "option=value of the case; may be repeated");
   app.add_option("--size", settings.size,
-                 "pixels or voxels along a side of the input; 0: by the case [0]");
+                 "pixels or voxels along a side of the input, or tokens; 0: by the case [0]");
   app.add_option("--fractions", settings.fractions,
                  "budgets as fractions of the peak without LMS [1,0.75,0.5,0.35]")
       ->delimiter(',')

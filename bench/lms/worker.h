@@ -9,7 +9,7 @@
 
 namespace tutti::bench {
 
-// Arguments of the program lms_step that name a network: "case", its name and options, or "script", a file and a shape.
+// Names a network: "case", its name and options, "script", a file and a shape, or "gpt2" and its options.
 using NetworkArguments = std::vector<std::string>;
 
 // A case whose input size can be chosen, and two sizes at which a step is affordable and uses the same algorithms as
@@ -44,5 +44,10 @@ struct StepRun {
 
 // Budget 0: without large model support. Throws as record_step().
 StepRun run_steps(std::int64_t budget, int steps, const NetworkArguments& network);
+
+// Torch's own means to save memory that can be measured with the network: "checkpoint" and "save_on_cpu", or none.
+std::vector<std::string> baselines_of(const NetworkArguments& network);
+// Steps with one of them. Throws as record_step().
+StepRun run_baseline(const std::string& baseline, int steps, const NetworkArguments& network);
 
 }  // namespace tutti::bench
