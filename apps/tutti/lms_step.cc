@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <torch/autograd.h>
 #include <torch/nn/module.h>
+#include <torch/optim/sgd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -99,25 +100,25 @@ std::unique_ptr<Workload> make_workload(Arguments arguments) {
                     fmt::format("Unknown kind of network '{}'. Valid: case, script.", kind));
 }
 
-// Stochastic gradient descent with momentum.
 class Trainer {
  public:
-  explicit Trainer(Workload& workload) : workload_(workload) {}
+  explicit Trainer(Workload& workload)
+      : workload_(workload),
+        optimizer_(workload.model().parameters(),
+                   torch::optim::SGDOptions(kLearningRate).momentum(kMomentum)) {}
 
   double step() {
-    for (torch::Tensor& parameter : parameters()) {
-      if (parameter.grad().defined()) parameter.mutable_grad().zero_();
-    }
+    optimizer_.zero_grad();
     const torch::Tensor loss = workload_.loss(step_++);
     loss.backward();
-    update();
+    optimizer_.step();
     return loss.item<double>();
   }
 
   // Checksum of all gradients.
   std::uint32_t digest() {
     std::uint32_t sum = 0;
-    for (torch::Tensor& parameter : parameters()) {
+    for (const torch::Tensor& parameter : workload_.model().parameters()) {
       if (!parameter.grad().defined()) continue;
       const torch::Tensor gradient = parameter.grad().contiguous();
       sum = crc32c(gradient.data_ptr(), gradient.nbytes(), sum);
@@ -126,23 +127,8 @@ class Trainer {
   }
 
  private:
-  std::vector<torch::Tensor> parameters() { return workload_.model().parameters(); }
-
-  void update() {
-    const torch::NoGradGuard no_gradients;
-    auto all = parameters();
-    momenta_.resize(all.size());
-    for (std::size_t index = 0; index < all.size(); ++index) {
-      if (!all[index].grad().defined()) continue;
-      torch::Tensor& momentum = momenta_[index];
-      if (!momentum.defined()) momentum = torch::zeros_like(all[index]);
-      momentum.mul_(kMomentum).add_(all[index].grad());
-      all[index].add_(momentum, -kLearningRate);
-    }
-  }
-
   Workload& workload_;
-  std::vector<torch::Tensor> momenta_;
+  torch::optim::SGD optimizer_;
   std::uint64_t step_ = 0;
 };
 
