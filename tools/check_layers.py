@@ -69,7 +69,8 @@ MAY_INCLUDE = {
     "learn/model": ["learn/*", "io", "os", "core"],
     "lms": ["plot", "core"],
     "lms/pager": ["lms", "io", "os", "core"],
-    "lms/hooks": ["lms/pager", "lms", "io", "os", "core"],
+    "lms/tiling": [],
+    "lms/hooks": ["lms/tiling", "lms/pager", "lms", "io", "os", "core"],
     "torch_backend": ["lms/hooks", "comm", "comm/transport", "core"],
     "train/optim": ["core"],
     "train/run": ["train/optim", "plot", "runs", "os", "core"],
@@ -86,7 +87,7 @@ EXTERNAL = {
     r"cuda|nccl": ["tutti/comm/transport/nccl"],
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
     r"torch/|ATen/|c10/|c10d/|caffe2/": [
-        "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/kernels", "tutti/models",
+        "tutti/torch_backend", "tutti/lms/hooks", "tutti/lms/tiling", "tutti/train", "tutti/kernels", "tutti/models",
         "python/bindings"],
     r"hdf5\.h|H5": ["tutti/io", "tutti/train/data", "tutti/learn/data"],
     r"sodium": ["tutti/auth"],

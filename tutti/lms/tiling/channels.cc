@@ -1,0 +1,140 @@
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tutti/lms/tiling/operators.h"
+#include "tutti/lms/tiling/tiles.h"
+#include "tutti/lms/tiling/tiling.h"
+
+namespace tutti::lms {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+
+constexpr std::pair<const char*, const char*> kChannelOperators[] = {
+    {"aten::_adaptive_avg_pool3d", ""},
+    {"aten::_adaptive_avg_pool3d_backward", ""},
+    {"aten::_upsample_nearest_exact3d", ""},
+    {"aten::_upsample_nearest_exact3d_backward", ""},
+    {"aten::avg_pool2d", ""},
+    {"aten::avg_pool2d_backward", ""},
+    {"aten::avg_pool3d", ""},
+    {"aten::avg_pool3d_backward", ""},
+    {"aten::max_pool2d_with_indices", ""},
+    {"aten::max_pool2d_with_indices_backward", ""},
+    {"aten::max_pool3d_with_indices", ""},
+    {"aten::max_pool3d_with_indices_backward", ""},
+    {"aten::upsample_bilinear2d", ""},
+    {"aten::upsample_bilinear2d_backward", ""},
+    {"aten::upsample_nearest2d", ""},
+    {"aten::upsample_nearest2d_backward", ""},
+    {"aten::upsample_nearest3d", ""},
+    {"aten::upsample_nearest3d_backward", ""},
+    {"aten::upsample_trilinear3d", ""},
+    {"aten::upsample_trilinear3d_backward", ""},
+};
+
+constexpr std::int64_t kLargestGrowth = 16;  // of inputs and results together, by upsampling
+
+// The arguments for the channels of one sample: tensors, and sizes that include samples and channels.
+class ChannelArguments {
+ public:
+  explicit ChannelArguments(const Call& call) : arguments_(call.arguments()) {
+    const Tensor first = call.tensor(0);
+    rank_ = first.dim();
+    samples_ = first.size(0);
+    channels_ = first.size(1);
+  }
+  // All tensors have samples and channels.
+  bool is_supported() const {
+    return rank_ >= 4 &&
+           std::all_of(arguments_.begin(), arguments_.end(), [&](const IValue& value) {
+             return !value.isTensor() || has_channels(value.toTensor().sizes());
+           });
+  }
+  std::vector<IValue> part(std::int64_t sample, std::int64_t channel, std::int64_t count) const {
+    std::vector<IValue> part = arguments_;
+    for (IValue& value : part) {
+      if (value.isTensor()) {
+        value = range_of(range_of(value.toTensor(), 0, sample, 1), 1, channel, count);
+      } else if (value.isIntList() && has_channels(value.toIntVector())) {
+        std::vector<std::int64_t> sizes = value.toIntVector();
+        sizes[0] = 1;
+        sizes[1] = count;
+        value = sizes;
+      }
+    }
+    return part;
+  }
+  std::int64_t samples() const { return samples_; }
+  std::int64_t channels() const { return channels_; }
+
+ private:
+  bool has_channels(at::IntArrayRef sizes) const {
+    return static_cast<std::int64_t>(sizes.size()) == rank_ && sizes[0] == samples_ &&
+           sizes[1] == channels_;
+  }
+
+  std::vector<IValue> arguments_;
+  std::int64_t rank_ = 0, samples_ = 0, channels_ = 0;
+};
+
+std::int64_t tensor_bytes(const std::vector<IValue>& values) {
+  std::int64_t bytes = 0;
+  for (const IValue& value : values)
+    if (value.isTensor()) bytes += bytes_of(value.toTensor());
+  return bytes;
+}
+
+Tensor empty_for(const Tensor& part, std::int64_t samples, std::int64_t channels) {
+  std::vector<std::int64_t> sizes = part.sizes().vec();
+  sizes[0] = samples;
+  sizes[1] = channels;
+  return at::empty(sizes, part.options());
+}
+
+// The first channel determines the sizes of the results.
+bool run_by_channel(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  Call call(op, stack);
+  if (!call.is_plain() || call.tensor(0).dim() < 4) return false;
+  const ChannelArguments arguments(call);
+  if (!arguments.is_supported() || call.tensor(0).numel() == 0) return false;
+  const std::int64_t samples = arguments.samples(), channels = arguments.channels();
+  if (call.tensor(0).suggest_memory_format() != at::MemoryFormat::Contiguous) return false;
+
+  std::vector<IValue> first = arguments.part(0, 0, 1);
+  const std::int64_t input_bytes = tensor_bytes(first);
+  if (input_bytes * samples * channels * kLargestGrowth <= tile_bytes()) return false;
+  op.callBoxed(&first);
+  const std::int64_t bytes = input_bytes + tensor_bytes(first);
+  if (bytes * samples * channels <= tile_bytes()) return false;
+  std::vector<IValue> results;
+  for (const IValue& part : first)
+    results.emplace_back(empty_for(part.toTensor(), samples, channels));
+  first.clear();
+
+  const std::int64_t step = std::clamp<std::int64_t>(tile_bytes() / bytes, 1, channels);
+  for (std::int64_t sample = 0; sample < samples; ++sample)
+    for (std::int64_t channel = 0; channel < channels; channel += step) {
+      const std::int64_t count = std::min(step, channels - channel);
+      std::vector<IValue> parts = arguments.part(sample, channel, count);
+      op.callBoxed(&parts);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        copy_in_tiles(range_of(range_of(results[i].toTensor(), 0, sample, 1), 1, channel, count),
+                      parts[i].toTensor());
+    }
+  return call.finish(std::move(results));
+}
+
+}  // namespace
+
+std::vector<TiledOperator> channel_operators() {
+  std::vector<TiledOperator> operators;
+  for (const auto& [name, overload] : kChannelOperators)
+    operators.push_back({{name, overload}, &run_by_channel});
+  return operators;
+}
+
+}  // namespace tutti::lms
