@@ -10,7 +10,7 @@
 namespace tutti::lms {
 
 struct PagedBlock {
-  enum class State : std::uint8_t { kResident, kWriting, kOut, kDropped, kReading };
+  enum class State : std::uint8_t { kEmpty, kResident, kWriting, kOut, kDropped, kReading };
 
   // A new allocation of the block, resident and unpinned.
   void renew(std::int64_t time) {
@@ -40,6 +40,9 @@ struct PagedBlock {
 
   std::byte* address = nullptr;
   std::int64_t bytes = 0;
+  std::int64_t reserved_bytes = 0;  // of address space
+  int segments = 1;  // of an allocation, of which this is the first; 0: a following one
+  bool is_segment = false;
   State state = State::kResident;
   bool is_used = false;  // false: freed
   bool is_evictable = true;

@@ -74,17 +74,11 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
     statistics_.cached -= bytes;
   } else {
     make_room(lock, bytes);
-    const auto offset = ranges_.take(rounded(bytes, alignment_of(bytes)), alignment_of(bytes));
-    if (!offset)
-      throw MemoryError("DDL-5-73", "All reserved address space of large model support is in use.");
-    protect(base_ + *offset, bytes, Access::kReadWrite);
-    if (unused_.empty()) {
-      unused_.push_back(all_.emplace_back(std::make_unique<PagedBlock>()).get());
-    }
-    block = unused_.back();
-    unused_.pop_back();
-    block->address = base_ + *offset;
-    block->bytes = bytes;
+    const std::int64_t reserved = rounded(bytes, alignment_of(bytes));
+    std::byte* const address = take_addresses(reserved);
+    protect(address, bytes, Access::kReadWrite);
+    block = new_block(address, bytes);
+    block->reserved_bytes = reserved;
     statistics_.add_resident(bytes);
   }
   block->renew(++clock_);
@@ -94,34 +88,57 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
   return block->address;
 }
 
+std::byte* Pager::take_addresses(std::int64_t bytes) {
+  const auto offset = ranges_.take(bytes, alignment_of(bytes));
+  if (!offset)
+    throw MemoryError("DDL-5-73", "All reserved address space of large model support is in use.");
+  return base_ + *offset;
+}
+
+PagedBlock* Pager::new_block(std::byte* address, std::int64_t bytes) {
+  if (unused_.empty()) unused_.push_back(all_.emplace_back(std::make_unique<PagedBlock>()).get());
+  PagedBlock* const block = unused_.back();
+  unused_.pop_back();
+  block->address = address;
+  block->bytes = block->reserved_bytes = bytes;
+  block->segments = 1;
+  block->is_segment = false;
+  return block;
+}
+
 bool Pager::free(void* address) {
   if (!owns(address)) return false;
   if (is_forked()) return true;  // the parent's memory
   const MutexLock lock(mutex_);
-  const auto found = blocks_.find(static_cast<std::byte*>(address));
-  if (found == blocks_.end() || !found->second->is_used) return false;
-  PagedBlock& block = *found->second;
-  if (block.pins > 0) statistics_.pinned -= block.bytes;
-  block.pins = 0;
-  block.is_used = false;
-  ++block.serial;
-  --statistics_.blocks;
-  if (block.transfer == 0) release(block);  // else when the transfer is complete
+  const std::vector<PagedBlock*> blocks = allocation_at(address);
+  for (PagedBlock* block : blocks) {
+    if (block->pins > 0) statistics_.pinned -= block->bytes;
+    block->pins = 0;
+    block->is_used = false;
+    ++block->serial;
+    --statistics_.blocks;
+    if (block->transfer == 0) release(*block);  // else when the transfer is complete
+  }
   changed_.notify_all();
-  return true;
+  return !blocks.empty();
 }
 
 // The block is not in use, and no transfer is in flight.
 void Pager::release(PagedBlock& block) {
   blocks_.erase(block.address);
   transfers_.forget(block);
-  if (block.state == PagedBlock::State::kResident) {
+  if (block.state == PagedBlock::State::kResident && !block.is_segment) {
     cached_.emplace(block.bytes, &block);
     statistics_.cached += block.bytes;
     return;
   }
-  statistics_.out -= block.bytes;
-  ranges_.give_back(block.address - base_, rounded(block.bytes, alignment_of(block.bytes)));
+  if (block.state == PagedBlock::State::kResident) {
+    discard(block.address, block.bytes);
+    statistics_.add_resident(-block.bytes);
+  } else if (block.state != PagedBlock::State::kEmpty) {
+    statistics_.out -= block.bytes;
+  }
+  ranges_.give_back(block.address - base_, block.reserved_bytes);
   unused_.push_back(&block);
 }
 
@@ -133,7 +150,7 @@ bool Pager::drop_cached() {
   discard(block.address, block.bytes);
   statistics_.cached -= block.bytes;
   statistics_.add_resident(-block.bytes);
-  ranges_.give_back(block.address - base_, rounded(block.bytes, alignment_of(block.bytes)));
+  ranges_.give_back(block.address - base_, block.reserved_bytes);
   unused_.push_back(&block);
   return true;
 }
@@ -270,6 +287,10 @@ void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t seri
   while (!is_gone() && block.state != PagedBlock::State::kResident) {
     if (block.state == PagedBlock::State::kWriting) return transfers_.cancel_write(block);
     if (block.state == PagedBlock::State::kDropped) return;
+    if (block.state == PagedBlock::State::kEmpty) {
+      supply(lock, block);
+      continue;
+    }
     if (block.state == PagedBlock::State::kOut) {
       start_read(lock, block);
       if (is_gone() || block.read_error == 0) continue;

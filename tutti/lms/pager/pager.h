@@ -5,6 +5,7 @@
 //
 //   resident --page_out--> writing --written--> out --pin, prefetch--> reading --read--> resident
 //
+// - empty: a segment before its first use, without memory and content. The first pin or access makes it resident.
 // - writing: the memory can be read. A pin, or a store by code without a pin, cancels the page-out.
 // - out: the range has no access rights and no memory. An access without a pin raises SIGSEGV (fault_handler.h).
 // - dropped: as out, but the content is nowhere. The restorer computes it again before an access (drop, restore).
@@ -82,8 +83,16 @@ class Pager {
   // unevictable blocks leave too little of the budget, IoError (DDL-5-72) if a page-out fails. Returns nullptr in a
   // forked child.
   std::byte* allocate(std::int64_t bytes, bool is_pinned = false);
-  // Frees the block that starts at `address`, pinned or not. Returns false if no block in use starts there.
+  // One range of several blocks, the segments: all of `segment_bytes`, a multiple of kPageBytes, except for the last one.
+  // They have no memory before their first pin or access, and leave it independently. Throws MemoryError (DDL-5-73). Returns
+  // nullptr in a forked child.
+  std::byte* allocate_segments(std::int64_t bytes, std::int64_t segment_bytes);
+  // Frees what was allocated at `address`, pinned or not. Returns false if no allocation in use starts there.
   bool free(void* address);
+  // The blocks of the allocation at `address`: one, or its segments; none if no allocation in use starts there.
+  std::vector<BlockRef> blocks_at(const void* address);
+  // Appends the blocks in use that overlap a range, in ascending order.
+  void find_range(const void* address, std::int64_t bytes, std::vector<BlockRef>& refs);
   // True for all addresses in the reserved range. Does not lock.
   bool owns(const void* address) const {
     return static_cast<const std::byte*>(address) - base_ < reserved_ && address >= base_;
@@ -168,6 +177,11 @@ class Pager {
   // Releases the lock while the restorer runs.
   void restore_dropped(MutexLock& lock, std::span<const BlockRef> refs)
       TUTTI_REQUIRES(mutex_) TUTTI_NO_THREAD_SAFETY_ANALYSIS;
+  std::byte* take_addresses(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  PagedBlock* new_block(std::byte* address, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  std::vector<PagedBlock*> allocation_at(const void* address) TUTTI_REQUIRES(mutex_);
+  // Memory for an empty block.
+  void supply(MutexLock& lock, PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void make_room(MutexLock& lock, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
   bool drop_cached() TUTTI_REQUIRES(mutex_);
   bool evict_one() TUTTI_REQUIRES(mutex_);
