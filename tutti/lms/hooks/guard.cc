@@ -11,6 +11,7 @@
 #include "tutti/core/log.h"
 #include "tutti/lms/hooks/record_hooks.h"
 #include "tutti/lms/report.h"
+#include "tutti/lms/tiling/tiling.h"
 #include "tutti/os/memory.h"
 #include "tutti/os/output_file.h"
 
@@ -35,6 +36,10 @@ SessionOptions session_options(const GuardOptions& options) {
   session.planner.recomputes &= options.mode != Mode::kSwap;
   session.planner.prefers_recompute |= options.mode == Mode::kRecompute;
   session.minimum_bytes = options.minimum_bytes;
+  if (options.tile_bytes > 0) {
+    session.segment_bytes = options.segment_bytes;
+    session.planner.recomputes = session.planner.prefers_recompute = false;  // of whole tensors
+  }
   session.plans = options.plans;
   session.handles_faults = options.handles_faults;
   return session;
@@ -70,11 +75,13 @@ std::int64_t automatic_budget(int ranks) {
 }
 
 Guard::Guard(const GuardOptions& options) : session_(new_session(options)), plot_(options.plot) {
+  set_tile_bytes(options.tile_bytes);
   activate(session_);
 }
 
 Guard::~Guard() {
   deactivate();
+  set_tile_bytes(0);
   if (!plot_.empty()) write_plot();
 }
 

@@ -23,8 +23,12 @@ struct GuardOptions {
   std::filesystem::path swap_dir = {};  // empty: TUTTI_LMS_DIR, else TMPDIR, else /var/tmp
   Mode mode = Mode::kAuto;  // kFull: plans also move parameters, gradients and optimizer state
   std::int64_t minimum_bytes = 256 << 10;  // smaller tensors are not managed
-  bool plans = true;                       // false: always passive
-  bool handles_faults = true;  // page in tensors that code outside of operators accesses
+  // Operators on larger tensors run in tiles of about this size; 0: untiled. Results then differ by rounding from those
+  // of untiled operators, but do not depend on the budget. Without recomputation.
+  std::int64_t tile_bytes = 0;
+  std::int64_t segment_bytes = 1 << 20;  // with tiling: parts of tensors that move independently
+  bool plans = true;                     // false: always passive
+  bool handles_faults = true;            // page in tensors that code outside of operators accesses
   PlannerOptions planner = {};
   std::filesystem::path plot =
       {};                 // SVG file that the guard writes when it is destroyed; empty: none

@@ -9,14 +9,17 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tutti/lms/hooks/operator_call.h"
 #include "tutti/lms/hooks/session.h"
+#include "tutti/lms/hooks/touched_blocks.h"
+#include "tutti/lms/hooks/transparency.h"
+#include "tutti/lms/tiling/tiling.h"
 
 namespace tutti::lms {
 namespace {
@@ -56,7 +59,8 @@ class SessionSource final : public MemorySource {
 // Collects the blocks and a hash of the shapes of operator inputs.
 class Inputs {
  public:
-  explicit Inputs(Pager& pager) : pager_(pager) {}
+  explicit Inputs(Session& session)
+      : pager_(session.pager()), segment_bytes_(session.segment_bytes()) {}
 
   void add(const c10::IValue& value, bool is_modified) {
     const std::size_t first = blocks.size();
@@ -83,41 +87,48 @@ class Inputs {
       shapes = (shapes ^ static_cast<std::uint64_t>(size)) * 1099511628211ULL;
     const void* const address = tensor.storage().data();
     if (!pager_.owns(address)) return;
-    if (const BlockRef ref = pager_.find(address)) blocks.push_back(ref);
+    if (segment_bytes_ > 0)
+      add_touched_blocks(tensor, segment_bytes_, pager_, blocks);
+    else if (const BlockRef ref = pager_.find(address))
+      blocks.push_back(ref);
   }
 
   Pager& pager_;
+  const std::int64_t segment_bytes_;
 };
 
-// Functions written in Python, and the autograd nodes that belong to them: they call other operators, and may contain a
-// whole part of the network (torch.utils.checkpoint). Names of operators have a namespace, those of generated nodes end
-// with a digit.
-bool is_transparent(std::string_view name) {
-  constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function: ";
-  if (name.starts_with(kEvaluate)) name.remove_prefix(kEvaluate.size());
-  if (name.empty() || name.find("::") != std::string_view::npos) return false;
-  return name.back() < '0' || name.back() > '9';
-}
-
-// Properties of an operator that its schema determines.
+// Properties of a function that its name and schema determine.
 struct Traits {
   std::string name;
   std::vector<bool> modifies;  // by argument
   bool is_repeatable = false;
+  bool has_tiling = false;
+  Transparency transparency = Transparency::kNever;
+
+  bool is_transparent() const {
+    return transparency == Transparency::kAlways ||
+           (transparency == Transparency::kUnlessInTile && !is_in_tiled_operator());
+  }
 };
 
 // The name of an operator is stored in its schema, so its address identifies the operator with its overload. Names of
 // other functions are temporary; their entries are replaced.
-const Traits& traits_of(const at::RecordFunction& function) {
+const Traits& traits_of(const at::RecordFunction& function, bool has_tiling) {
   thread_local std::unordered_map<const char*, Traits> cache;
   Traits& traits = cache[function.name()];
-  if (traits.name == function.name()) return traits;
-  traits = {function.name(), {}, false};
+  if (traits.name == function.name() && traits.has_tiling == has_tiling) return traits;
+  traits = {};
+  traits.name = function.name();
+  traits.has_tiling = has_tiling;
+  std::optional<c10::OperatorName> op;
   if (const auto schema = function.operator_schema()) {
+    op = schema->operator_name();
     for (const c10::Argument& argument : schema->arguments())
       traits.modifies.push_back(argument.alias_info() && argument.alias_info()->isWrite());
     traits.is_repeatable = is_repeatable(traits.name);
   }
+  const bool is_node = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  traits.transparency = transparency_of(traits.name, op, is_node, has_tiling);
   return traits;
 }
 
@@ -158,16 +169,18 @@ void add_recipe(const at::RecordFunction& function, RepeatableCall& call, Sessio
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   Session* const session = active.load(std::memory_order_acquire);
   if (!session || is_repeating()) return nullptr;
-  const Traits& traits = traits_of(function);
-  Inputs inputs(session->pager());
+  const Traits& traits = traits_of(function, session->segment_bytes() > 0);
+  if (traits.is_transparent()) {
+    session->begin_operator(function.name(), true, {}, {}, 0);
+    return nullptr;
+  }
+  Inputs inputs(*session);
   const auto values = function.inputs();
   for (std::size_t i = 0; i < values.size(); ++i)
     inputs.add(values[i], i < traits.modifies.size() && traits.modifies[i]);
   // The former contents, before this operator modifies them.
   auto call = traits.is_repeatable ? repeatable_call(function, *session) : nullptr;
-  const std::string_view name = function.name();
-  session->begin_operator(name, is_transparent(name), inputs.blocks, inputs.modified,
-                          inputs.shapes);
+  session->begin_operator(function.name(), false, inputs.blocks, inputs.modified, inputs.shapes);
   return call;
 }
 

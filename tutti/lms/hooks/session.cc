@@ -11,9 +11,11 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
 #include "tutti/lms/hooks/operator_call.h"
+#include "tutti/lms/hooks/transparency.h"
 #include "tutti/lms/pager/fault_handler.h"
 #include "tutti/lms/pager/measure_tier.h"
 #include "tutti/lms/planner.h"
+#include "tutti/lms/tiling/tiling.h"
 #include "tutti/os/memory.h"
 
 namespace tutti::lms {
@@ -46,20 +48,18 @@ bool add_findings(PlannedStep& planned, const Findings& findings) {
   return is_changed;
 }
 
-bool is_backward(std::string_view name) {
-  return name.starts_with("autograd::engine::evaluate_function");
-}
-
 }  // namespace
 
 struct Session::ThreadScopes {
   struct Frame {
     std::size_t first_pin;
     bool is_transparent;
+    bool is_evaluation;
   };
   const Session* session = nullptr;  // that the frames belong to
   std::vector<Frame> frames;
   int depth = 0;                    // of frames that are not transparent
+  int evaluations = 0;              // frames that evaluate a node of autograd
   std::vector<BlockRef> pins;       // of all frames
   std::vector<BlockRef> allocated;  // by the outermost operator
   std::string name;                 // of the outermost operator
@@ -120,30 +120,63 @@ void* Session::allocate(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>(size);
   if (bytes < options_.minimum_bytes || ::getpid() != process_) return nullptr;
   if (is_repeating()) return pager_.allocate(bytes, true);  // freed when the block is restored
+  // What operators on tiles allocate is used as a whole, and its memory is used again for the next tile.
+  const bool is_segmented = options_.segment_bytes > 0 && bytes >= 2 * options_.segment_bytes &&
+                            !(is_in_tiled_operator() && thread.depth > 0);
   std::byte* address = nullptr;
   try {
+    if (is_segmented) return allocate_segments(bytes);
     address = pager_.allocate(bytes, thread.depth > 0);
   } catch (const BudgetError& error) {
     throw with_operator(error);
   }
   const BlockRef ref = pager_.find(address);
   if (thread.depth > 0) thread.allocated.push_back(ref);
-  const bool is_counted = std::this_thread::get_id() == thread_;
-  const std::int64_t block_bytes = pager_.bytes_of(ref);
   const MutexLock lock(mutex_);
-  const int ordinal = recorder_.allocate(ref, block_bytes, is_counted);
-  if (is_counted) executor_.bind(ordinal, ref, block_bytes);
+  add_block(ref);
   return address;
+}
+
+// The segments of a result of a tiled operator become resident, and part of the trace, when a tile uses them. Others are
+// resident now, as code outside of operators may pass them to system calls.
+void* Session::allocate_segments(std::int64_t bytes) {
+  std::byte* const address = pager_.allocate_segments(bytes, options_.segment_bytes);
+  if (is_in_tiled_operator()) return address;
+  ThreadScopes& thread = scopes();
+  const std::vector<BlockRef> refs = pager_.blocks_at(address);
+  try {
+    if (thread.depth > 0) {
+      pager_.pin(refs);
+      thread.allocated.insert(thread.allocated.end(), refs.begin(), refs.end());
+    }
+    for (std::size_t i = 0; i < refs.size() && thread.depth == 0; ++i) {
+      pager_.pin({&refs[i], 1});
+      pager_.unpin({&refs[i], 1});
+    }
+  } catch (...) {
+    pager_.free(address);
+    throw;
+  }
+  const MutexLock lock(mutex_);
+  for (const BlockRef& ref : refs) add_block(ref);
+  return address;
+}
+
+void Session::add_block(BlockRef ref) {
+  const bool is_counted = std::this_thread::get_id() == thread_;
+  const std::int64_t bytes = pager_.bytes_of(ref);
+  const int ordinal = recorder_.allocate(ref, bytes, is_counted);
+  if (is_counted) executor_.bind(ordinal, ref, bytes);
 }
 
 bool Session::free(void* address) {
   if (!pager_.owns(address)) return false;
   if (::getpid() != process_) return true;
   {
-    const BlockRef ref = pager_.find(address);
-    recomputer_.forget(ref);
+    const std::vector<BlockRef> refs = pager_.blocks_at(address);
+    for (const BlockRef& ref : refs) recomputer_.forget(ref);
     const MutexLock lock(mutex_);
-    recorder_.free(ref);
+    for (const BlockRef& ref : refs) recorder_.free(ref);
   }
   return pager_.free(address);
 }
@@ -167,7 +200,8 @@ void Session::begin_operator(std::string_view name, bool is_transparent,
                              std::span<const BlockRef> inputs, std::span<const BlockRef> modified,
                              std::uint64_t shapes) {
   ThreadScopes& thread = scopes();
-  thread.frames.push_back({thread.pins.size(), is_transparent});
+  thread.frames.push_back({thread.pins.size(), is_transparent, is_evaluation(name)});
+  thread.evaluations += thread.frames.back().is_evaluation;
   if (is_transparent) return;
   try {
     if (thread.depth++ == 0) {
@@ -181,7 +215,10 @@ void Session::begin_operator(std::string_view name, bool is_transparent,
     thread.pins.insert(thread.pins.end(), inputs.begin(), inputs.end());
     if (std::this_thread::get_id() != thread_) return;
     const MutexLock lock(mutex_);
-    for (const BlockRef& ref : inputs) recorder_.use(ref);
+    for (const BlockRef& ref : inputs) {
+      if (!recorder_.contains(ref)) add_block(ref);
+      recorder_.use(ref);
+    }
     for (const BlockRef& ref : modified) recorder_.modify(ref);
   } catch (const BudgetError& error) {
     thread.error = std::make_exception_ptr(with_operator(error));
@@ -195,6 +232,7 @@ void Session::end_operator() {
   if (thread.frames.empty()) return;  // started before the session
   const ThreadScopes::Frame frame = thread.frames.back();
   thread.frames.pop_back();
+  thread.evaluations -= frame.is_evaluation;
   if (frame.is_transparent) return;
   const std::span<const BlockRef> pins(thread.pins);
   pager_.unpin(pins.subspan(frame.first_pin));
@@ -230,7 +268,7 @@ void Session::add_recipe(BlockRef output, std::vector<Recipe::Input> inputs,
 }
 
 void Session::begin_outermost(std::string_view name, std::uint64_t shapes) {
-  const bool is_now_backward = is_backward(name);
+  const bool is_now_backward = scopes().evaluations > 0;
   if (std::exchange(was_backward_, is_now_backward) && !is_now_backward) end_step();
   int index = 0;
   {

@@ -33,6 +33,7 @@ struct SessionOptions {
   PagerOptions pager;
   PlannerOptions planner;
   std::int64_t minimum_bytes = 256 << 10;  // smaller allocations are left to libtorch
+  std::int64_t segment_bytes = 0;          // of larger allocations; 0: they are one block
   bool plans = true;                       // false: passive
   bool handles_faults = true;              // install the fault handler
 };
@@ -73,6 +74,7 @@ class Session final : public MemorySource {
   void set_budget(std::int64_t bytes);
 
   Pager& pager() { return pager_; }
+  std::int64_t segment_bytes() const { return options_.segment_bytes; }
   SessionStatistics statistics() const;
   // The last complete step and its plan; empty before.
   Trace trace() const;
@@ -83,6 +85,8 @@ class Session final : public MemorySource {
   struct ThreadScopes;
   ThreadScopes& scopes() const;
 
+  void* allocate_segments(std::int64_t bytes);
+  void add_block(BlockRef ref) TUTTI_REQUIRES(mutex_);
   void begin_outermost(std::string_view name, std::uint64_t shapes);
   void end_outermost();
   void end_step();

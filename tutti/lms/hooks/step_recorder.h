@@ -31,6 +31,8 @@ class StepRecorder {
   // Ordinal of the allocation within the step; -1: not counted.
   int allocate(BlockRef ref, std::int64_t bytes, bool is_counted);
   void free(BlockRef ref);
+  // The block was allocated and not freed.
+  bool contains(BlockRef ref) const { return live_.contains(ref); }
   void begin_operator(std::string_view name, Phase phase, std::uint64_t shapes, double time);
   // The running operator uses a block, or also modifies it.
   void use(BlockRef ref);
