@@ -102,24 +102,31 @@ std::int64_t row_bytes(const Tensor& tensor) {  // of one sample
 }
 
 // Rows of a slab: `rows` is the side of the slabs, `windows` the other.
-std::int64_t slab_rows(const Tensor& rows, const Tensor& windows, const Geometry& geometry) {
-  const std::int64_t bytes = row_bytes(rows) + row_bytes(windows) * geometry.stride[0];
+std::int64_t slab_rows(const Tensor& rows, const Tensor& windows, const Tensor& weight,
+                       const Geometry& geometry) {
+  std::int64_t bytes = row_bytes(rows) + row_bytes(windows) * geometry.stride[0];
   std::int64_t count = std::max<std::int64_t>(1, tile_bytes() / bytes);
-  if (!geometry.is_transposed) {
-    // libtorch uses im2col for inputs of up to this number of elements in the first four dimensions, which needs more
-    // memory than the rows that avoid it.
-    constexpr std::int64_t kSmallInput = 20480;
-    const std::int64_t elements = windows.size(1) * geometry.stride[0] * windows.size(3);
-    const std::int64_t least = kSmallInput / elements + 1;
-    if (least * bytes <= 2 * tile_bytes()) count = std::max(count, least);
+  // libtorch uses im2col for inputs of up to this number of elements in the first four dimensions. Its columns need more
+  // memory than the rows that avoid it, unless the tensor is small.
+  constexpr std::int64_t kSmallInput = 20480;
+  const std::int64_t least =
+      kSmallInput / (windows.size(1) * geometry.stride[0] * windows.size(3)) + 1;
+  if (!geometry.is_transposed && count < least) {
+    if (least <= rows.size(kRows) && least * bytes <= 2 * tile_bytes()) {
+      count = least;
+    } else {
+      bytes += row_bytes(rows) / rows.size(1) * weight.numel() / weight.size(0);
+      count = std::max<std::int64_t>(1, tile_bytes() / bytes);
+    }
   }
   const std::int64_t parts = (rows.size(kRows) - 1) / std::min(count, rows.size(kRows)) + 1;
   return (rows.size(kRows) - 1) / parts + 1;
 }
 
-std::vector<Range> slabs_of(const Tensor& rows, const Tensor& windows, const Geometry& geometry) {
+std::vector<Range> slabs_of(const Tensor& rows, const Tensor& windows, const Tensor& weight,
+                            const Geometry& geometry) {
   std::vector<Range> slabs;
-  const std::int64_t step = slab_rows(rows, windows, geometry), end = rows.size(kRows);
+  const std::int64_t step = slab_rows(rows, windows, weight, geometry), end = rows.size(kRows);
   for (std::int64_t at = 0; at < end; at += step) slabs.push_back({at, std::min(end, at + step)});
   return slabs;
 }
@@ -242,8 +249,8 @@ bool run_forward(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const auto format = format_of(input, weight);
   SlabSum output(sizes, input.options(), format);
   SlabCopy copy(input, format);
-  const auto slabs = geometry.is_transposed ? slabs_of(input, output.sum(), geometry)
-                                            : slabs_of(output.sum(), input, geometry);
+  const auto slabs = geometry.is_transposed ? slabs_of(input, output.sum(), weight, geometry)
+                                            : slabs_of(output.sum(), input, weight, geometry);
   for (std::int64_t sample = 0; sample < input.size(0); ++sample) {
     output.begin_sample(sample);
     for (const Range rows : slabs) {
@@ -292,8 +299,8 @@ bool run_backward(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   if (mask[0]) input_gradient.emplace(input.sizes(), input.options(), format);
   Tensor weight_gradient, bias_gradient;
   SlabCopy gradient_copy(gradient, format), input_copy(input, format);
-  const auto slabs = geometry.is_transposed ? slabs_of(input, gradient, geometry)
-                                            : slabs_of(gradient, input, geometry);
+  const auto slabs = geometry.is_transposed ? slabs_of(input, gradient, weight, geometry)
+                                            : slabs_of(gradient, input, weight, geometry);
   for (std::int64_t sample = 0; sample < input.size(0); ++sample) {
     if (input_gradient) input_gradient->begin_sample(sample);
     for (const Range rows : slabs) {

@@ -4,18 +4,42 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tutti/lms/tiling/tiling.h"
 
 namespace tutti::lms {
 namespace {
 
-// Calls `visit` for the parts of `target` that are copied or added at once.
+// Most ranges of memory that are copied at once: at the borders of each, more than the range must be resident.
+constexpr std::int64_t kMostRanges = 8;
+
+// Elements of the ranges of memory that a tensor consists of.
+std::int64_t range_elements(const at::Tensor& tensor) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;  // stride, size
+  for (std::int64_t i = 0; i < tensor.dim(); ++i)
+    if (tensor.size(i) > 1 && tensor.stride(i) > 0)
+      dimensions.emplace_back(tensor.stride(i), tensor.size(i));
+  std::sort(dimensions.begin(), dimensions.end());
+  std::int64_t count = 1;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride != count) break;
+    count *= size;
+  }
+  return count;
+}
+
+// Calls `visit` for the parts of both tensors that are copied or added at once.
 template <class Visit>
-void for_each_part(const at::Tensor& target, std::int64_t bytes_per_element, const Visit& visit) {
-  const std::int64_t most = std::max<std::int64_t>(1, tile_bytes() / bytes_per_element);
+void for_each_part(const at::Tensor& target, const at::Tensor& source, const Visit& visit) {
+  const auto bytes = static_cast<std::int64_t>(target.itemsize() + source.itemsize());
+  const std::int64_t most = std::max<std::int64_t>(
+      1, std::min(tile_bytes() / bytes,
+                  kMostRanges * std::min(range_elements(target), source.numel() < target.numel()
+                                                                     ? target.numel()
+                                                                     : range_elements(source))));
   for (const Tile& tile : tiles_of(target.sizes(), target.strides(), most))
-    visit(part_of(target, tile, target.sizes()), tile);
+    visit(part_of(target, tile, target.sizes()), part_of(source, tile, target.sizes()));
 }
 
 }  // namespace
@@ -96,21 +120,15 @@ at::Tensor range_of(const at::Tensor& tensor, std::int64_t dimension, std::int64
 }
 
 void copy_in_tiles(const at::Tensor& target, const at::Tensor& source) {
-  for_each_part(target, static_cast<std::int64_t>(target.itemsize() + source.itemsize()),
-                [&](at::Tensor part, const Tile& tile) {
-                  part.copy_(part_of(source, tile, target.sizes()));
-                });
+  for_each_part(target, source, [](at::Tensor to, const at::Tensor& from) { to.copy_(from); });
 }
 
 void add_in_tiles(const at::Tensor& target, const at::Tensor& source) {
-  for_each_part(
-      target, static_cast<std::int64_t>(target.itemsize() + source.itemsize()),
-      [&](at::Tensor part, const Tile& tile) { part.add_(part_of(source, tile, target.sizes())); });
+  for_each_part(target, source, [](at::Tensor to, const at::Tensor& from) { to.add_(from); });
 }
 
 void zero_in_tiles(const at::Tensor& target) {
-  for_each_part(target, static_cast<std::int64_t>(target.itemsize()),
-                [](at::Tensor part, const Tile&) { part.zero_(); });
+  for_each_part(target, target, [](at::Tensor to, const at::Tensor&) { to.zero_(); });
 }
 
 }  // namespace tutti::lms
