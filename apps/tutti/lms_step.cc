@@ -1,6 +1,7 @@
 // Training steps of a network with and without large model support: the worker of `tutti lms` and `tutti bench lms`.
 //   lms_step trace FILE NETWORK          writes the trace of one step, recorded without a limit
-//   lms_step run BUDGET STEPS NETWORK    one JSON line; budget 0: without large model support
+//   lms_step run BUDGET STEPS NETWORK    one JSON line; budget 0: without large model support. Tiled if the options of a
+//                                        case have lms_tiling
 // NETWORK is `case NAME [option=value ...]`, or `script FILE.pt DIMENSION ...` with the shape of the input. The input is
 // random, and the loss of a script is the mean square of its output.
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/tutti/command.h"
@@ -146,11 +148,21 @@ int write_trace(const std::string& file, Arguments network) {
   return 0;
 }
 
+// The value of the option lms_tiling.
+std::int64_t tile_bytes_of(Arguments network) {
+  constexpr std::string_view kOption = "lms_tiling=";
+  for (const std::string_view argument : network)
+    if (argument.starts_with(kOption))
+      return lms::tile_bytes_of(std::string(argument.substr(kOption.size())));
+  return 0;
+}
+
 int run_steps(std::int64_t budget, int steps, Arguments network) {
   std::optional<lms::Guard> guard;
   if (budget > 0) {
     lms::GuardOptions options;
     options.budget = budget;
+    options.tile_bytes = tile_bytes_of(network);
     guard.emplace(options);
   }
   const auto workload = make_workload(network);

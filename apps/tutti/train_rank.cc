@@ -118,6 +118,7 @@ std::unique_ptr<lms::Guard> large_model_support(const Options& options, int loca
   Options settings(lms::lms_options());
   settings.set("budget", options.text("lms"), "lms");
   settings.set("mode", options.text("lms_mode"), "lms_mode");
+  settings.set("tiling", options.text("lms_tiling"), "lms_tiling");
   return std::make_unique<lms::Guard>(lms::guard_options(settings, local_ranks));
 }
 

@@ -158,6 +158,10 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   app.add_option(
       "--lms", lms,
       "memory budget for the tensors of a host, such as 8GiB, or auto: the same as --set lms=");
+  bool has_tiling = false;
+  app.add_flag(
+      "--lms-tiling", has_tiling,
+      "with --lms, run operators on large tensors in tiles: the same as --set lms_tiling=1");
   app.add_option("--resume", request.resumes, "run directory to resume");
   app.add_flag_callback(
       "--options",
@@ -187,6 +191,7 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   }
   if (!size.empty()) request.what.settings.emplace_back("size", size);
   if (!lms.empty()) request.what.settings.emplace_back("lms", lms);
+  if (has_tiling) request.what.settings.emplace_back("lms_tiling", "1");
   for (const std::string& setting : settings)
     request.what.settings.push_back(split_setting("--set", setting));
   const train::CaseInfo& info = models::find_case(request.what.case_name);

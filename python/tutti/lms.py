@@ -56,13 +56,16 @@ class LMS:
         Directory on a local disk for the swap file. Empty: TUTTI_LMS_DIR, else TMPDIR, else /var/tmp.
     ranks : int, default=1
         Number of processes on this host that share the budget.
+    tiling : bool or str, default=False
+        Run operators on large tensors in tiles, so they need less memory at once. Text: the size of a tile ("64MiB").
+        Results then differ by rounding from those of untiled operators, but do not depend on the budget.
     **options
         `lms`, `lms_frac`, `swapout_threshold`, `swapin_ahead`, `swapin_groupby`, `sync_mode`, `autotune`,
         `autotune_plot` (SVG file that is written at the end), `compaction`.
     """
 
-    def __init__(self, budget="auto", mode="auto", swap_dir="", ranks=1, **options):
-        values = {"budget": budget, "mode": mode, **options}
+    def __init__(self, budget="auto", mode="auto", swap_dir="", ranks=1, tiling=False, **options):
+        values = {"budget": budget, "mode": mode, "tiling": tiling, **options}
         if swap_dir:
             values["swap_dir"] = swap_dir
         self._values = {name: _text(value) for name, value in values.items()}

@@ -1,6 +1,13 @@
 #include "tutti/lms/options.h"
 
+#include "tutti/core/bytes.h"
+
 namespace tutti::lms {
+namespace {
+
+constexpr std::int64_t kDefaultTileBytes = 32 << 20;
+
+}  // namespace
 
 const OptionTable& lms_options() {
   static const OptionTable table = {
@@ -22,6 +29,11 @@ const OptionTable& lms_options() {
       {"compaction", OptionType::kBool, "1",
        "Store blocks in a smaller lossless encoding where it is known to be smaller.",
        "TUTTI_LMS_COMPACTION"},
+      {"tiling", OptionType::kText, "0",
+       "Run operators on large tensors in tiles: 1, or the size of a tile in bytes, such as 64MiB; "
+       "0: "
+       "untiled. Results then differ by rounding.",
+       "TUTTI_LMS_TILING"},
       {"lms", OptionType::kInt, "256", "Smallest block that may leave memory, in KB; 0: all.",
        "TUTTI_LMS_KB", 0, 1e9},
       {"lms_frac", OptionType::kFloat, "1",
@@ -48,6 +60,12 @@ const OptionTable& lms_options() {
        "SVG file for the predicted memory over time; empty: none.", "TUTTI_LMS_AUTOTUNE_PLOT"},
   };
   return table;
+}
+
+std::int64_t tile_bytes_of(const std::string& tiling) {
+  if (tiling.empty()) return 0;
+  const std::int64_t bytes = parse_bytes(tiling);
+  return bytes == 1 ? kDefaultTileBytes : bytes;
 }
 
 }  // namespace tutti::lms

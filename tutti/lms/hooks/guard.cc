@@ -22,6 +22,12 @@ constexpr double kAutomaticFraction = 0.9;
 constexpr std::int64_t kLeastAddressSpace = std::int64_t{256} << 30;
 constexpr std::int64_t kMostAddressSpace = std::int64_t{16} << 40;
 
+// A part of a tile, up to a huge page.
+std::int64_t segment_bytes_of(std::int64_t tile_bytes) {
+  constexpr std::int64_t kLeast = 64 << 10, kMost = 2 << 20;
+  return std::clamp(tile_bytes / 16, kLeast, kMost) / Pager::kPageBytes * Pager::kPageBytes;
+}
+
 SessionOptions session_options(const GuardOptions& options) {
   SessionOptions session;
   session.pager.budget = options.budget > 0 ? options.budget : automatic_budget();
@@ -37,7 +43,8 @@ SessionOptions session_options(const GuardOptions& options) {
   session.planner.prefers_recompute |= options.mode == Mode::kRecompute;
   session.minimum_bytes = options.minimum_bytes;
   if (options.tile_bytes > 0) {
-    session.segment_bytes = options.segment_bytes;
+    session.segment_bytes =
+        options.segment_bytes > 0 ? options.segment_bytes : segment_bytes_of(options.tile_bytes);
     session.planner.recomputes = session.planner.prefers_recompute = false;  // of whole tensors
   }
   session.plans = options.plans;
@@ -63,6 +70,7 @@ GuardOptions guard_options(const Options& options, int ranks) {
       budget == "auto" ? automatic_budget(ranks) : parse_bytes(budget) / std::max(1, ranks);
   result.swap_dir = options.text("swap_dir");
   result.mode = options.choice<Mode>("mode");
+  result.tile_bytes = tile_bytes_of(options.text("tiling"));
   result.minimum_bytes = std::max<std::int64_t>(options.integer("lms") * 1024, Pager::kPageBytes);
   result.planner = planner_options(options, result.budget, {});
   result.plot = options.text("autotune_plot");

@@ -26,9 +26,10 @@ struct GuardOptions {
   // Operators on larger tensors run in tiles of about this size; 0: untiled. Results then differ by rounding from those
   // of untiled operators, but do not depend on the budget. Without recomputation.
   std::int64_t tile_bytes = 0;
-  std::int64_t segment_bytes = 1 << 20;  // with tiling: parts of tensors that move independently
-  bool plans = true;                     // false: always passive
-  bool handles_faults = true;            // page in tensors that code outside of operators accesses
+  std::int64_t segment_bytes =
+      0;  // with tiling: parts of tensors that move independently; 0: by the size of tiles
+  bool plans = true;           // false: always passive
+  bool handles_faults = true;  // page in tensors that code outside of operators accesses
   PlannerOptions planner = {};
   std::filesystem::path plot =
       {};                 // SVG file that the guard writes when it is destroyed; empty: none

@@ -16,8 +16,6 @@
 
 namespace tutti::lms {
 
-inline constexpr std::int64_t kDefaultTileBytes = 32 << 20;
-
 // From now on, operators whose tensors exceed `tile_bytes` together run in tiles of about this size. 0: operators run
 // untiled. For all threads; other threads must not run operators during the first call.
 void set_tile_bytes(std::int64_t tile_bytes);

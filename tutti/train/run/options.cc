@@ -43,6 +43,11 @@ OptionTable work_rows() {
              "auto: large model support moves activations; full: also weights, gradients and "
              "optimizer state.",
              {"auto", "swap", "recompute", "full"}),
+      {"lms_tiling", kText, "0",
+       "With lms: run operators on large tensors in tiles: 1, or the size of a tile in bytes, such "
+       "as "
+       "64MiB; 0: untiled.",
+       "TUTTI_LMS_TILING"},
       {"validation_samples", kInt, "0",
        "Validation samples per evaluation, which select the best weights; 0: all.", "", 0, 1e9},
       {"evaluate_every", kInt, "1",

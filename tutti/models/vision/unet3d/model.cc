@@ -101,8 +101,18 @@ Tensor Network::convolved(const Convolution& convolution, const Tensor& input) c
   return convolution.layer.kernel == 3 ? x.relu_() : x;
 }
 
+Tensor Network::doubled_by_library(const Convolution* convolution, const Tensor& input) const {
+  const Tensor x = at_least_f32(input);
+  const std::int64_t side = 2 * x.size(2);
+  const Tensor y = convolution ? torch::conv_transpose3d(x, convolution->weight.to(x.scalar_type()),
+                                                         convolution->bias.to(x.scalar_type()), 2)
+                               : torch::upsample_nearest3d(x, {side, side, side});
+  return y.to(dtype_);
+}
+
 // A kernel of 2 with stride 2 is a matrix product: each voxel computes the eight of a cube.
 Tensor Network::doubled(const Convolution* convolution, const Tensor& input) const {
+  if (uses_library_operators_) return doubled_by_library(convolution, input);
   const Tensor voxels = channels_last(input);
   const std::int64_t side = 2 * voxels.size(1);
   Tensor cubes;

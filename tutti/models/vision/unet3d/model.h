@@ -33,6 +33,9 @@ class Network : public torch::nn::Module {
 
   torch::ScalarType dtype() const { return dtype_; }
   void compute_in(torch::ScalarType dtype) { dtype_ = dtype; }
+  // Doubles volumes with the operators of libtorch, which run in tiles under large model support. Results are the same but
+  // for rounding.
+  void use_library_operators() { uses_library_operators_ = true; }
 
  private:
   struct Convolution {
@@ -44,9 +47,12 @@ class Network : public torch::nn::Module {
   void run(int step, Volumes& volumes) const;
   torch::Tensor convolved(const Convolution& convolution, const torch::Tensor& input) const;
   torch::Tensor doubled(const Convolution* convolution, const torch::Tensor& input) const;
+  torch::Tensor doubled_by_library(const Convolution* convolution,
+                                   const torch::Tensor& input) const;
 
   NetworkShape shape_;
   torch::ScalarType dtype_;
+  bool uses_library_operators_ = false;
   std::vector<std::vector<Convolution>> convolutions_;  // of each step
 };
 

@@ -45,7 +45,9 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
   explicit UnetTask(const Options& options)
       : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
                                                     train::compute_type(options))),
-        shape_(shape_of(options)) {}
+        shape_(shape_of(options)) {
+    if (options.text("lms_tiling") != "0") network_->use_library_operators();
+  }
 
   double flops_per_sample() const override { return train_flops(shape_); }
   double bytes_per_sample() const override { return kCopies * activation_bytes(shape_, true); }
