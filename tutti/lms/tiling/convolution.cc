@@ -58,12 +58,20 @@ struct Geometry {
   }
 };
 
+// One value stands for all spatial dimensions.
+std::vector<std::int64_t> expanded(const c10::IValue& list, const Tensor& weight) {
+  std::vector<std::int64_t> values = list.toIntVector();
+  if (values.size() == 1)
+    values.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, weight.dim() - 2)), values[0]);
+  return values;
+}
+
 // `first`: index of the argument `stride`.
 Geometry geometry_of(const Call& call, const Tensor& weight, std::size_t first) {
-  return {call[first].toIntVector(),
-          call[first + 1].toIntVector(),
-          call[first + 2].toIntVector(),
-          call[first + 4].toIntVector(),
+  return {expanded(call[first], weight),
+          expanded(call[first + 1], weight),
+          expanded(call[first + 2], weight),
+          expanded(call[first + 4], weight),
           call[first + 3].toBool(),
           call[first + 5].toInt(),
           weight.size(kRows)};

@@ -34,14 +34,17 @@ class TilingTest : public testing::Test {
   }
 };
 
-// The result of a function, and the gradients of its inputs.
-Tensors outcome_of(const Function& function, const Tensors& inputs, bool has_gradients) {
+// The result of a function, and the gradients of its inputs. `calls`: of the function that ran in tiles.
+Tensors outcome_of(const Function& function, const Tensors& inputs, bool has_gradients,
+                   std::int64_t* calls = nullptr) {
   Tensors leaves;
   for (const Tensor& input : inputs) {
     Tensor leaf = input.clone();
     leaves.push_back(leaf.set_requires_grad(has_gradients && leaf.is_floating_point()));
   }
+  const std::int64_t before = tiled_calls();
   const Tensor result = function(leaves);
+  if (calls) *calls = tiled_calls() - before;
   Tensors outcome = {result.detach()};
   if (!has_gradients) return outcome;
   // Weights that differ between elements.
@@ -71,10 +74,10 @@ void expect_same(const Function& function, const Tensors& inputs, std::int64_t t
   for (const bool has_gradients : {true, false}) {
     const torch::AutoGradMode mode(has_gradients);
     const Tensors expected = outcome_of(function, inputs, has_gradients);
-    const std::int64_t before = tiled_calls();
+    std::int64_t calls = 0;
     const Tiled tiled(tile_bytes);
-    const Tensors outcome = outcome_of(function, inputs, has_gradients);
-    EXPECT_GT(tiled_calls(), before);
+    const Tensors outcome = outcome_of(function, inputs, has_gradients, &calls);
+    EXPECT_GT(calls, 0);
     set_tile_bytes(0);
     expect_near(outcome, expected);
   }
@@ -224,6 +227,46 @@ TEST_F(TilingTest, PoolingAndUpsampling) {
   };
   for (const Function& function : functions)
     for (const std::int64_t tile : {1 << 10, 20 << 10}) expect_same(function, inputs, tile);
+}
+
+TEST_F(TilingTest, BackwardOperatorsRunInTiles) {
+  const Tensor x = torch::randn({1, 4, 8, 8, 8}), g = torch::randn({1, 4, 8, 8, 8});
+  const Tensor weight = torch::randn({4, 4, 3, 3, 3}), gamma = torch::rand({4});
+  const auto [pooled, indices] = torch::max_pool3d_with_indices(x, 2);
+  const auto [y, mean, deviation] =
+      torch::native_batch_norm(x, gamma, gamma, {}, {}, true, 0.1, 1e-5);
+  const auto [z, group_mean, group_deviation] =
+      torch::native_group_norm(x, gamma, gamma, 1, 4, 512, 2, 1e-5);
+  const at::IntArrayRef none = {}, pair = {2, 2, 2}, one = {1, 1, 1}, zero = {0, 0, 0};
+  const std::vector<std::function<void()>> calls = {
+      [&] {
+        for (const bool is_transposed : {false, true})
+          at::convolution_backward(g, x, weight, at::IntArrayRef({4}), one, one, one, is_transposed,
+                                   zero, 1, {true, true, true});
+      },
+      [&] {
+        at::max_pool3d_with_indices_backward(pooled, x, pair, none, zero, one, false, indices);
+      },
+      [&] { at::avg_pool3d_backward(pooled, x, pair, none, zero, false, true, {}); },
+      [&] { at::upsample_nearest3d_backward(x, {8, 8, 8}, {1, 4, 4, 4, 4}); },
+      [&] {
+        at::native_batch_norm_backward(g, x, gamma, {}, {}, mean, deviation, true, 1e-5,
+                                       {true, true, true});
+      },
+      [&] {
+        at::native_group_norm_backward(g, x, group_mean, group_deviation, gamma, 1, 4, 512, 2,
+                                       {true, true, true});
+      },
+      [&] { at::threshold_backward(g, x, 0); },
+      [&] { at::leaky_relu_backward(g, x, 0.1, false); },
+      [&] { at::_log_softmax_backward_data(g, x, 1, torch::kFloat); },
+  };
+  const Tiled tiled(1 << 10);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::int64_t before = tiled_calls();
+    calls[i]();
+    EXPECT_EQ(tiled_calls() - before, i == 0 ? 2 : 1) << i;
+  }
 }
 
 TEST_F(TilingTest, IndicesOfMaxPooling) {
