@@ -80,9 +80,10 @@ Transparency transparency_of(std::string_view name, const std::optional<c10::Ope
   if (is_python(name)) return Transparency::kAlways;
   if (!has_tiling) return Transparency::kNever;
   if (is_evaluation(name)) return Transparency::kAlways;
-  // Nodes with a namespace are not generated, and may use memory themselves.
+  // Functions of torch::autograd::Function may use memory themselves.
   if (is_node)
-    return name.find("::") == std::string_view::npos ? Transparency::kAlways : Transparency::kNever;
+    return name.find("CppNode") == std::string_view::npos ? Transparency::kAlways
+                                                          : Transparency::kNever;
   if (!op) return Transparency::kNever;
   if (is_tiled(*op)) return Transparency::kUnlessInTile;
   if (op->name == "aten::empty" || op->name == "aten::empty_strided") return Transparency::kAlways;

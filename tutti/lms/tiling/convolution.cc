@@ -105,36 +105,52 @@ std::vector<std::int64_t> output_sizes(const Tensor& input, const Tensor& weight
   return sizes;
 }
 
-std::int64_t row_bytes(const Tensor& tensor) {  // of one sample
-  return bytes_of(tensor) / tensor.size(0) / std::max<std::int64_t>(1, tensor.size(kRows));
-}
+// One side of a convolution: the sizes of a tensor, and its rows of one sample.
+struct Side {
+  std::vector<std::int64_t> sizes;
+  std::int64_t item_bytes;
+
+  explicit Side(const Tensor& tensor)
+      : Side(tensor.sizes().vec(), static_cast<std::int64_t>(tensor.itemsize())) {}
+  Side(std::vector<std::int64_t> sizes_, std::int64_t item_bytes_)
+      : sizes(std::move(sizes_)), item_bytes(item_bytes_) {}
+
+  std::int64_t rows() const { return sizes[kRows]; }
+  std::int64_t channels() const { return sizes[1]; }
+  std::int64_t row_bytes() const {
+    std::int64_t bytes = item_bytes;
+    for (std::size_t i = 1; i < sizes.size(); ++i)
+      if (static_cast<std::int64_t>(i) != kRows) bytes *= sizes[i];
+    return bytes;
+  }
+};
 
 // Rows of a slab: `rows` is the side of the slabs, `windows` the other.
-std::int64_t slab_rows(const Tensor& rows, const Tensor& windows, const Tensor& weight,
+std::int64_t slab_rows(const Side& rows, const Side& windows, const Tensor& weight,
                        const Geometry& geometry) {
-  std::int64_t bytes = row_bytes(rows) + row_bytes(windows) * geometry.stride[0];
+  std::int64_t bytes = rows.row_bytes() + windows.row_bytes() * geometry.stride[0];
   std::int64_t count = std::max<std::int64_t>(1, tile_bytes() / bytes);
   // libtorch uses im2col for inputs of up to this number of elements in the first four dimensions. Its columns need more
   // memory than the rows that avoid it, unless the tensor is small.
   constexpr std::int64_t kSmallInput = 20480;
   const std::int64_t least =
-      kSmallInput / (windows.size(1) * geometry.stride[0] * windows.size(3)) + 1;
+      kSmallInput / (windows.channels() * geometry.stride[0] * windows.sizes[3]) + 1;
   if (!geometry.is_transposed && count < least) {
-    if (least <= rows.size(kRows) && least * bytes <= 2 * tile_bytes()) {
+    if (least <= rows.rows() && least * bytes <= 2 * tile_bytes()) {
       count = least;
     } else {
-      bytes += row_bytes(rows) / rows.size(1) * weight.numel() / weight.size(0);
+      bytes += rows.row_bytes() / rows.channels() * weight.numel() / weight.size(0);
       count = std::max<std::int64_t>(1, tile_bytes() / bytes);
     }
   }
-  const std::int64_t parts = (rows.size(kRows) - 1) / std::min(count, rows.size(kRows)) + 1;
-  return (rows.size(kRows) - 1) / parts + 1;
+  const std::int64_t parts = (rows.rows() - 1) / std::min(count, rows.rows()) + 1;
+  return (rows.rows() - 1) / parts + 1;
 }
 
-std::vector<Range> slabs_of(const Tensor& rows, const Tensor& windows, const Tensor& weight,
+std::vector<Range> slabs_of(const Side& rows, const Side& windows, const Tensor& weight,
                             const Geometry& geometry) {
   std::vector<Range> slabs;
-  const std::int64_t step = slab_rows(rows, windows, weight, geometry), end = rows.size(kRows);
+  const std::int64_t step = slab_rows(rows, windows, weight, geometry), end = rows.rows();
   for (std::int64_t at = 0; at < end; at += step) slabs.push_back({at, std::min(end, at + step)});
   return slabs;
 }
@@ -189,29 +205,30 @@ class SlabCopy {
   Tensor memory_;
 };
 
-// A tensor that is the sum of overlapping slabs in ascending order.
+// A tensor that is the sum of overlapping slabs in ascending order. Its memory format is that of the first slab.
 class SlabSum {
  public:
-  SlabSum(at::IntArrayRef sizes, const at::TensorOptions& options, at::MemoryFormat format)
-      : sum_(at::empty(sizes, options, format)) {}
+  explicit SlabSum(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {}
 
   void begin_sample(std::int64_t sample) {
-    part_ = sample_of(sum_, sample);
+    sample_ = sample;
     complete_ = 0;
   }
   // `slab` has the rows `rows`, of which those outside the tensor are ignored.
   void add(const Tensor& slab, Range rows) {
+    if (!sum_.defined()) sum_ = at::empty(sizes_, slab.options(), slab.suggest_memory_format());
+    const Tensor part = sample_of(sum_, sample_);
     const std::int64_t end = std::min(rows.end, sum_.size(kRows));
     const std::int64_t begin = std::max<std::int64_t>(rows.begin, 0);
     if (begin >= end) return;
     if (begin > complete_) zero(begin);
     const std::int64_t overlap = std::min(complete_, end) - begin;
     if (overlap > 0)
-      add_in_tiles(range_of(part_, kRows, begin, overlap),
+      add_in_tiles(range_of(part, kRows, begin, overlap),
                    range_of(slab, kRows, begin - rows.begin, overlap));
     const std::int64_t first = std::max(complete_, begin);
     if (first < end)
-      copy_in_tiles(range_of(part_, kRows, first, end - first),
+      copy_in_tiles(range_of(part, kRows, first, end - first),
                     range_of(slab, kRows, first - rows.begin, end - first));
     complete_ = std::max(complete_, end);
   }
@@ -222,11 +239,13 @@ class SlabSum {
 
  private:
   void zero(std::int64_t end) {
-    zero_in_tiles(range_of(part_, kRows, complete_, end - complete_));
+    zero_in_tiles(range_of(sample_of(sum_, sample_), kRows, complete_, end - complete_));
     complete_ = end;
   }
 
-  Tensor sum_, part_;
+  const std::vector<std::int64_t> sizes_;
+  Tensor sum_;
+  std::int64_t sample_ = 0;
   std::int64_t complete_ = 0;  // rows of the sample that are written
 };
 
@@ -250,15 +269,14 @@ bool run_forward(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   if (!is_supported(call, input, weight, geometry)) return false;
   const auto sizes = output_sizes(input, weight, geometry);
   if (*std::min_element(sizes.begin(), sizes.end()) <= 0) return false;
-  std::int64_t bytes = static_cast<std::int64_t>(input.itemsize());
-  for (const std::int64_t size : sizes) bytes *= size;
-  if (!call.is_large(bytes)) return false;
+  const Side input_side(input), output_side(sizes, input_side.item_bytes);
+  if (!call.is_large(output_side.row_bytes() * output_side.rows() * sizes[0])) return false;
 
   const auto format = format_of(input, weight);
-  SlabSum output(sizes, input.options(), format);
+  SlabSum output(sizes);
   SlabCopy copy(input, format);
-  const auto slabs = geometry.is_transposed ? slabs_of(input, output.sum(), weight, geometry)
-                                            : slabs_of(output.sum(), input, weight, geometry);
+  const auto slabs = geometry.is_transposed ? slabs_of(input_side, output_side, weight, geometry)
+                                            : slabs_of(output_side, input_side, weight, geometry);
   for (std::int64_t sample = 0; sample < input.size(0); ++sample) {
     output.begin_sample(sample);
     for (const Range rows : slabs) {
@@ -304,11 +322,12 @@ bool run_backward(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
 
   const auto format = format_of(input, weight);
   std::optional<SlabSum> input_gradient;
-  if (mask[0]) input_gradient.emplace(input.sizes(), input.options(), format);
+  if (mask[0]) input_gradient.emplace(input.sizes().vec());
   Tensor weight_gradient, bias_gradient;
   SlabCopy gradient_copy(gradient, format), input_copy(input, format);
-  const auto slabs = geometry.is_transposed ? slabs_of(input, gradient, weight, geometry)
-                                            : slabs_of(gradient, input, weight, geometry);
+  const auto slabs = geometry.is_transposed
+                         ? slabs_of(Side(input), Side(gradient), weight, geometry)
+                         : slabs_of(Side(gradient), Side(input), weight, geometry);
   for (std::int64_t sample = 0; sample < input.size(0); ++sample) {
     if (input_gradient) input_gradient->begin_sample(sample);
     for (const Range rows : slabs) {

@@ -237,12 +237,12 @@ TEST_F(TilingTest, BackwardOperatorsRunInTiles) {
       torch::native_batch_norm(x, gamma, gamma, {}, {}, true, 0.1, 1e-5);
   const auto [z, group_mean, group_deviation] =
       torch::native_group_norm(x, gamma, gamma, 1, 4, 512, 2, 1e-5);
-  const at::IntArrayRef none = {}, pair = {2, 2, 2}, one = {1, 1, 1}, zero = {0, 0, 0};
+  const std::vector<std::int64_t> none, pair(3, 2), one(3, 1), zero(3, 0), channels = {4};
   const std::vector<std::function<void()>> calls = {
       [&] {
         for (const bool is_transposed : {false, true})
-          at::convolution_backward(g, x, weight, at::IntArrayRef({4}), one, one, one, is_transposed,
-                                   zero, 1, {true, true, true});
+          at::convolution_backward(g, x, weight, at::IntArrayRef(channels), one, one, one,
+                                   is_transposed, zero, 1, {true, true, true});
       },
       [&] {
         at::max_pool3d_with_indices_backward(pooled, x, pair, none, zero, one, false, indices);
