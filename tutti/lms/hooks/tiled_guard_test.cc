@@ -7,6 +7,7 @@
 #include "tutti/core/test_error.h"
 #include "tutti/lms/hooks/guard.h"
 #include "tutti/lms/simulator.h"
+#include "tutti/lms/tiling/tile_size.h"
 #include "tutti/lms/tiling/tiling.h"
 
 namespace tutti::lms {

@@ -75,7 +75,7 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
   } else {
     make_room(lock, bytes);
     const std::int64_t reserved = rounded(bytes, alignment_of(bytes));
-    std::byte* const address = take_addresses(reserved);
+    std::byte* const address = take_addresses(reserved, alignment_of(bytes));
     protect(address, bytes, Access::kReadWrite);
     block = new_block(address, bytes);
     block->reserved_bytes = reserved;
@@ -86,24 +86,6 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
   blocks_[block->address] = block;
   ++statistics_.blocks;
   return block->address;
-}
-
-std::byte* Pager::take_addresses(std::int64_t bytes) {
-  const auto offset = ranges_.take(bytes, alignment_of(bytes));
-  if (!offset)
-    throw MemoryError("DDL-5-73", "All reserved address space of large model support is in use.");
-  return base_ + *offset;
-}
-
-PagedBlock* Pager::new_block(std::byte* address, std::int64_t bytes) {
-  if (unused_.empty()) unused_.push_back(all_.emplace_back(std::make_unique<PagedBlock>()).get());
-  PagedBlock* const block = unused_.back();
-  unused_.pop_back();
-  block->address = address;
-  block->bytes = block->reserved_bytes = bytes;
-  block->segments = 1;
-  block->is_segment = false;
-  return block;
 }
 
 bool Pager::free(void* address) {
@@ -338,6 +320,7 @@ void Pager::pin(std::span<const BlockRef> refs) {
   }
   if (!waits) return;
   const Stopwatch watch;
+  const double write_wait = statistics_.write_wait;
   try {
     restore_dropped(lock, refs);
     for (const BlockRef& ref : refs)  // all reads are in flight before the first one is waited for
@@ -350,7 +333,7 @@ void Pager::pin(std::span<const BlockRef> refs) {
     unpin(refs);
     throw;
   }
-  statistics_.read_wait += watch.seconds();
+  statistics_.read_wait += watch.seconds() - (statistics_.write_wait - write_wait);
 }
 
 void Pager::unpin(std::span<const BlockRef> refs) {

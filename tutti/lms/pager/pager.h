@@ -177,7 +177,7 @@ class Pager {
   // Releases the lock while the restorer runs.
   void restore_dropped(MutexLock& lock, std::span<const BlockRef> refs)
       TUTTI_REQUIRES(mutex_) TUTTI_NO_THREAD_SAFETY_ANALYSIS;
-  std::byte* take_addresses(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  std::byte* take_addresses(std::int64_t bytes, std::int64_t alignment) TUTTI_REQUIRES(mutex_);
   PagedBlock* new_block(std::byte* address, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
   std::vector<PagedBlock*> allocation_at(const void* address) TUTTI_REQUIRES(mutex_);
   // Memory for an empty block.

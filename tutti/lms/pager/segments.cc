@@ -1,18 +1,39 @@
-// The functions of Pager for allocations of several blocks.
+// The functions of Pager for address ranges and allocations of several blocks.
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <vector>
 
+#include "tutti/core/error.h"
 #include "tutti/lms/pager/mapping.h"
 #include "tutti/lms/pager/paged_block.h"
 #include "tutti/lms/pager/pager.h"
 
 namespace tutti::lms {
 
+std::byte* Pager::take_addresses(std::int64_t bytes, std::int64_t alignment) {
+  const auto offset = ranges_.take(bytes, alignment);
+  if (!offset)
+    throw MemoryError("DDL-5-73", "All reserved address space of large model support is in use.");
+  return base_ + *offset;
+}
+
+PagedBlock* Pager::new_block(std::byte* address, std::int64_t bytes) {
+  if (unused_.empty()) unused_.push_back(all_.emplace_back(std::make_unique<PagedBlock>()).get());
+  PagedBlock* const block = unused_.back();
+  unused_.pop_back();
+  block->address = address;
+  block->bytes = block->reserved_bytes = bytes;
+  block->segments = 1;
+  block->is_segment = false;
+  return block;
+}
+
 std::byte* Pager::allocate_segments(std::int64_t bytes, std::int64_t segment_bytes) {
   if (is_forked()) return nullptr;
   bytes = (std::max<std::int64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
   const MutexLock lock(mutex_);
-  std::byte* const address = take_addresses(bytes);
+  std::byte* const address = take_addresses(bytes, kHugePage);
   const auto count = static_cast<int>((bytes + segment_bytes - 1) / segment_bytes);
   for (int i = 0; i < count; ++i) {
     const std::int64_t offset = i * segment_bytes;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tutti/lms/tiling/operators.h"
+#include "tutti/lms/tiling/tile_size.h"
 #include "tutti/lms/tiling/tiles.h"
-#include "tutti/lms/tiling/tiling.h"
 
 namespace tutti::lms {
 namespace {

@@ -1,12 +1,11 @@
 #include "tutti/lms/tiling/tiles.h"
+#include "tutti/lms/tiling/tile_size.h"
 
 #include <ATen/core/TensorBody.h>
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
-
-#include "tutti/lms/tiling/tiling.h"
 
 namespace tutti::lms {
 namespace {

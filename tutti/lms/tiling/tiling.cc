@@ -10,12 +10,11 @@
 #include <utility>
 
 #include "tutti/lms/tiling/operators.h"
-#include "tutti/lms/tiling/tiles.h"
+#include "tutti/lms/tiling/tile_size.h"
 
 namespace tutti::lms {
 namespace {
 
-std::atomic<std::int64_t> most_bytes = 0;  // of a tile; 0: off
 std::atomic<std::int64_t> calls = 0;
 thread_local bool is_in_operator = false;
 
@@ -35,7 +34,7 @@ class TiledKernel final : public c10::OperatorKernel {
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) {
-    if (most_bytes == 0 || is_in_operator) {
+    if (tile_bytes() == 0 || is_in_operator) {
       op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
       return;
     }
@@ -81,29 +80,15 @@ class Registration {
   std::set<std::pair<std::string, std::string>> names_;
 };
 
-// Calls `visit` for all tensors in a value.
-template <class Visit>
-void for_each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) visit(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
-  }
-}
-
 }  // namespace
 
-void set_tile_bytes(std::int64_t tile_bytes) {
-  if (tile_bytes > 0) Registration::instance();
-  most_bytes = tile_bytes;
-}
-
-std::int64_t tile_bytes() {
-  return most_bytes;
+void set_tile_bytes(std::int64_t bytes) {
+  if (bytes > 0) Registration::instance();
+  tile_size() = bytes;
 }
 
 bool is_tiled(const c10::OperatorName& name) {
-  return most_bytes > 0 && Registration::instance().contains(name);
+  return tile_bytes() > 0 && Registration::instance().contains(name);
 }
 
 bool is_in_tiled_operator() {
@@ -112,20 +97,6 @@ bool is_in_tiled_operator() {
 
 std::int64_t tiled_calls() {
   return calls;
-}
-
-bool Call::is_large(std::int64_t others) const {
-  std::int64_t bytes = others;
-  for (std::size_t i = 0; i < count_; ++i)
-    for_each_tensor((*this)[i], [&](const at::Tensor& tensor) { bytes += bytes_of(tensor); });
-  return bytes > tile_bytes();
-}
-
-bool Call::is_plain() const {
-  bool all = true;
-  for (std::size_t i = 0; i < count_; ++i)
-    for_each_tensor((*this)[i], [&](const at::Tensor& tensor) { all &= lms::is_plain(tensor); });
-  return all;
 }
 
 }  // namespace tutti::lms

@@ -6,7 +6,7 @@
 // forward and backward operators are tiled by the same code.
 //
 // Results agree with those of the untiled operators to rounding: the gradients of the weights of convolutions are summed
-// in tiles, and libtorch may choose another algorithm for a tile. They depend on `tile_bytes`, but not on the memory
+// in tiles, and libtorch may choose another algorithm for a tile. They depend on the size of the tiles, but not on the memory
 // budget.
 #pragma once
 
@@ -16,10 +16,9 @@
 
 namespace tutti::lms {
 
-// From now on, operators whose tensors exceed `tile_bytes` together run in tiles of about this size. 0: operators run
+// From now on, operators whose tensors exceed `bytes` together run in tiles of about this size. 0: operators run
 // untiled. For all threads; other threads must not run operators during the first call.
-void set_tile_bytes(std::int64_t tile_bytes);
-std::int64_t tile_bytes();
+void set_tile_bytes(std::int64_t bytes);
 
 // The operator runs in tiles if its tensors are large. If they are not, it calls itself again.
 bool is_tiled(const c10::OperatorName& name);
