@@ -230,6 +230,15 @@ class TrainTest(unittest.TestCase):
         self.assertIn("DDL-1-02", self.tutti(*arguments, "--lms", "much", code=2))
         self.assertIn("DDL-5-70", self.tutti(*arguments, "--lms", "4MiB", code=1))
 
+    def test_tiles_of_large_model_support_do_not_depend_on_the_budget(self):
+        arguments = ["train", "unet3d", *TINY, "--set", "batch=8", "--set", "steps=2", "--set", "epochs=2", "--set", f"runs={self.base}/tiles",
+                     "--set", "lms_tiling=256KiB"]
+        weights = []
+        for budget in "800MiB", "36MiB":
+            output = self.tutti(*arguments, "--lms", budget)
+            weights.append((self.run_of(output) / "checkpoints/best.ckpt").read_bytes())
+        self.assertTrue(weights[0] == weights[1])
+
     def test_making_data_can_be_interrupted(self):
         arguments = ["train", "hep", *TINY, "--set", f"runs={self.base}/making", "--set", "train_events=2000000"]
         process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)

@@ -6,6 +6,7 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.utils.checkpoint
@@ -70,6 +71,20 @@ def test_bitwise_identical_within_the_budget(expected, options):
         assert report["planned_steps"] > 0
         assert report["faults"] == 0
         assert "budget 16.0 MiB" in lms.report()
+    assert train() == expected
+
+
+def test_tiles_do_not_depend_on_the_budget(expected):
+    outcomes = []
+    for budget in 256 * MIB, 7 * MIB:
+        with LMS(budget=budget, lms=64, tiling="512KiB") as lms:
+            outcomes.append(train())
+            assert lms.report(as_dict=True)["peak_resident"] <= budget
+            names = [operator["name"] for operator in lms.trace()["operators"]]
+            assert names.count("aten::convolution_backward") > 5
+    assert outcomes[0] == outcomes[1]
+    losses = [[np.frombuffer(x, dtype=np.float32)[0] for x in steps if len(x) == 4] for steps in (outcomes[0], expected)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert train() == expected
 
 
