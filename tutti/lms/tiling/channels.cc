@@ -1,6 +1,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "tutti/lms/tiling/operators.h"
@@ -13,27 +14,27 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
-constexpr std::pair<const char*, const char*> kChannelOperators[] = {
-    {"aten::_adaptive_avg_pool3d", ""},
-    {"aten::_adaptive_avg_pool3d_backward", ""},
-    {"aten::_upsample_nearest_exact3d", ""},
-    {"aten::_upsample_nearest_exact3d_backward", ""},
-    {"aten::avg_pool2d", ""},
-    {"aten::avg_pool2d_backward", ""},
-    {"aten::avg_pool3d", ""},
-    {"aten::avg_pool3d_backward", ""},
-    {"aten::max_pool2d_with_indices", ""},
-    {"aten::max_pool2d_with_indices_backward", ""},
-    {"aten::max_pool3d_with_indices", ""},
-    {"aten::max_pool3d_with_indices_backward", ""},
-    {"aten::upsample_bilinear2d", ""},
-    {"aten::upsample_bilinear2d_backward", ""},
-    {"aten::upsample_nearest2d", ""},
-    {"aten::upsample_nearest2d_backward", ""},
-    {"aten::upsample_nearest3d", ""},
-    {"aten::upsample_nearest3d_backward", ""},
-    {"aten::upsample_trilinear3d", ""},
-    {"aten::upsample_trilinear3d_backward", ""},
+constexpr const char* kChannelOperators[] = {
+    "aten::_adaptive_avg_pool3d",
+    "aten::_adaptive_avg_pool3d_backward",
+    "aten::_upsample_nearest_exact3d",
+    "aten::_upsample_nearest_exact3d_backward",
+    "aten::avg_pool2d",
+    "aten::avg_pool2d_backward",
+    "aten::avg_pool3d",
+    "aten::avg_pool3d_backward",
+    "aten::max_pool2d_with_indices",
+    "aten::max_pool2d_with_indices_backward",
+    "aten::max_pool3d_with_indices",
+    "aten::max_pool3d_with_indices_backward",
+    "aten::upsample_bilinear2d",
+    "aten::upsample_bilinear2d_backward",
+    "aten::upsample_nearest2d",
+    "aten::upsample_nearest2d_backward",
+    "aten::upsample_nearest3d",
+    "aten::upsample_nearest3d_backward",
+    "aten::upsample_trilinear3d",
+    "aten::upsample_trilinear3d_backward",
 };
 
 constexpr std::int64_t kLargestGrowth = 16;  // of inputs and results together, by upsampling
@@ -49,10 +50,9 @@ class ChannelArguments {
   }
   // All tensors have samples and channels.
   bool is_supported() const {
-    return rank_ >= 4 &&
-           std::all_of(arguments_.begin(), arguments_.end(), [&](const IValue& value) {
-             return !value.isTensor() || has_channels(value.toTensor().sizes());
-           });
+    return std::all_of(arguments_.begin(), arguments_.end(), [&](const IValue& value) {
+      return !value.isTensor() || has_channels(value.toTensor().sizes());
+    });
   }
   std::vector<IValue> part(std::int64_t sample, std::int64_t channel, std::int64_t count) const {
     std::vector<IValue> part = arguments_;
@@ -95,10 +95,10 @@ Tensor empty_for(const Tensor& part, std::int64_t samples, std::int64_t channels
   return at::empty(sizes, part.options());
 }
 
-// The first channel determines the sizes of the results.
-bool run_by_channel(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+// The first channel determines the sizes of the results. `rank`: of tensors with samples.
+bool run_by_channel(const c10::OperatorHandle& op, std::int64_t rank, torch::jit::Stack& stack) {
   Call call(op, stack);
-  if (!call.is_plain() || call.tensor(0).dim() < 4) return false;
+  if (!call.is_plain() || call.tensor(0).dim() != rank) return false;
   const ChannelArguments arguments(call);
   if (!arguments.is_supported() || call.tensor(0).numel() == 0) return false;
   const std::int64_t samples = arguments.samples(), channels = arguments.channels();
@@ -132,8 +132,13 @@ bool run_by_channel(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
 
 std::vector<TiledOperator> channel_operators() {
   std::vector<TiledOperator> operators;
-  for (const auto& [name, overload] : kChannelOperators)
-    operators.push_back({{name, overload}, &run_by_channel});
+  for (const char* const name : kChannelOperators) {
+    const std::int64_t rank = std::string_view(name).find("3d") != std::string_view::npos ? 5 : 4;
+    operators.push_back(
+        {{name, ""}, [rank](const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+           return run_by_channel(op, rank, stack);
+         }});
+  }
   return operators;
 }
 

@@ -81,6 +81,7 @@ std::vector<Tile> tiles_of(at::IntArrayRef sizes, at::IntArrayRef strides, std::
 bool is_plain(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.has_storage() &&
          !tensor.is_conj() && !tensor.is_neg() && !tensor.is_quantized() && !tensor.is_complex() &&
+         !tensor.has_names() && !tensor._is_zerotensor() &&
          !tensor.key_set().has(c10::DispatchKey::Python);
 }
 

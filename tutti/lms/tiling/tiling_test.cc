@@ -229,6 +229,14 @@ TEST_F(TilingTest, PoolingAndUpsampling) {
     for (const std::int64_t tile : {1 << 10, 20 << 10}) expect_same(function, inputs, tile);
 }
 
+TEST_F(TilingTest, PoolingOfOneVolumeWithoutSamplesIsUntiled) {
+  const Tensor x = torch::randn({6, 7, 8, 9});
+  const Tensor expected = torch::max_pool3d(x, 2), mean = torch::avg_pool3d(x, 3, 1, 1);
+  const Tiled tiled(1 << 10);
+  EXPECT_TRUE(torch::max_pool3d(x, 2).equal(expected));
+  EXPECT_TRUE(torch::avg_pool3d(x, 3, 1, 1).equal(mean));
+}
+
 TEST_F(TilingTest, BackwardOperatorsRunInTiles) {
   const Tensor x = torch::randn({1, 4, 8, 8, 8}), g = torch::randn({1, 4, 8, 8, 8});
   const Tensor weight = torch::randn({4, 4, 3, 3, 3}), gamma = torch::rand({4});
