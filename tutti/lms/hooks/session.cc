@@ -137,12 +137,14 @@ void* Session::allocate(std::size_t size) {
   return address;
 }
 
-// The segments of a result of a tiled operator become resident, and part of the trace, when a tile uses them. Others are
-// resident now, as code outside of operators may pass them to system calls.
+// Operators that only call others use their results as inputs: the segments become resident, and part of the trace, when
+// an operator uses them. Others are resident now: kernels use raw pointers, and code outside of operators may pass them to
+// system calls.
 void* Session::allocate_segments(std::int64_t bytes) {
-  std::byte* const address = pager_.allocate_segments(bytes, options_.segment_bytes);
-  if (is_in_tiled_operator()) return address;
   ThreadScopes& thread = scopes();
+  const bool is_for_others = thread.depth == 0 && thread.frames.size() > 1;
+  std::byte* const address = pager_.allocate_segments(bytes, options_.segment_bytes);
+  if (is_for_others) return address;
   const std::vector<BlockRef> refs = pager_.blocks_at(address);
   try {
     if (thread.depth > 0) {
