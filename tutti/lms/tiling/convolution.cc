@@ -143,7 +143,9 @@ std::int64_t slab_rows(const Side& rows, const Side& windows, const Tensor& weig
       count = std::max<std::int64_t>(1, tile_bytes() / bytes);
     }
   }
-  const std::int64_t parts = (rows.rows() - 1) / std::min(count, rows.rows()) + 1;
+  std::int64_t parts = (rows.rows() - 1) / std::min(count, rows.rows()) + 1;
+  if (!geometry.is_transposed && count >= least)  // also with slabs of the same size
+    parts = std::clamp<std::int64_t>(rows.rows() / least, 1, parts);
   return (rows.rows() - 1) / parts + 1;
 }
 
