@@ -125,9 +125,9 @@ struct Side {
   }
 };
 
-// Rows of a slab: `rows` is the side of the slabs, `windows` the other.
-std::int64_t slab_rows(const Side& rows, const Side& windows, const Tensor& weight,
-                       const Geometry& geometry) {
+// Number of slabs: `rows` is the side of the slabs, `windows` the other.
+std::int64_t slab_count(const Side& rows, const Side& windows, const Tensor& weight,
+                        const Geometry& geometry) {
   std::int64_t bytes = rows.row_bytes() + windows.row_bytes() * geometry.stride[0];
   std::int64_t count = std::max<std::int64_t>(1, tile_bytes() / bytes);
   // libtorch uses im2col for inputs of up to this number of elements in the first four dimensions. Its columns need more
@@ -144,16 +144,17 @@ std::int64_t slab_rows(const Side& rows, const Side& windows, const Tensor& weig
     }
   }
   std::int64_t parts = (rows.rows() - 1) / std::min(count, rows.rows()) + 1;
-  if (!geometry.is_transposed && count >= least)  // also with slabs of the same size
+  if (!geometry.is_transposed && count >= least)  // all slabs have at least this number
     parts = std::clamp<std::int64_t>(rows.rows() / least, 1, parts);
-  return (rows.rows() - 1) / parts + 1;
+  return parts;
 }
 
 std::vector<Range> slabs_of(const Side& rows, const Side& windows, const Tensor& weight,
                             const Geometry& geometry) {
   std::vector<Range> slabs;
-  const std::int64_t step = slab_rows(rows, windows, weight, geometry), end = rows.rows();
-  for (std::int64_t at = 0; at < end; at += step) slabs.push_back({at, std::min(end, at + step)});
+  const std::int64_t count = slab_count(rows, windows, weight, geometry);
+  for (std::int64_t i = 0; i < count; ++i)
+    slabs.push_back({i * rows.rows() / count, (i + 1) * rows.rows() / count});
   return slabs;
 }
 
