@@ -65,7 +65,8 @@ bool is_view(const c10::FunctionSchema& schema) {
 
 bool only_calls_others(const c10::OperatorHandle& op) {
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return true;
-  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
+  return (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) &&
          std::binary_search(kComposite.begin(), kComposite.end(), op.operator_name().name);
 }
 
