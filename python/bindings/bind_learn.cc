@@ -29,7 +29,7 @@ constexpr double kLookEverySeconds = 0.05;
 OwnedMatrix sparse(const py::tuple& parts) {
   OwnedMatrix held =
       sparse_matrix(parts[0].cast<std::string>(), parts[1], parts[3], parts[4], parts[5]);
-  held.matrix.dtype = dtype_of(parts[2]);
+  if (parts[5].is_none()) held.matrix.dtype = dtype_of(parts[2]);
   if (parts[6].cast<bool>()) held.matrix.implicit = Implicit::kUnitNorm;
   return held;
 }
@@ -37,6 +37,13 @@ OwnedMatrix sparse(const py::tuple& parts) {
 OwnedMatrix matrix_of(const py::object& given) {
   return py::isinstance<py::tuple>(given) ? sparse(given.cast<py::tuple>())
                                           : dense(given.cast<py::array>());
+}
+
+// The same for functions that do not check the matrix themselves.
+OwnedMatrix checked_matrix_of(const py::object& given) {
+  OwnedMatrix held = matrix_of(given);
+  check_structure(held.matrix);
+  return held;
 }
 
 // Communicator of the ranks of the job.
@@ -207,7 +214,7 @@ double read_speed(const std::shared_ptr<DataFile>& file, std::int64_t memory_lim
 }
 
 Doubles margins(const py::object& x, const Doubles& coefficients, double intercept, int threads) {
-  const OwnedMatrix held = matrix_of(x);
+  const OwnedMatrix held = checked_matrix_of(x);
   std::vector<double> found;
   {
     const py::gil_scoped_release release;
@@ -224,7 +231,7 @@ py::tuple parts_of(const DataSet& data) {
   const py::capsule owner(new std::shared_ptr<const void>(m.owner),
                           [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); });
   py::object values = py::none(), offsets = py::none(), indices = py::none();
-  if (m.values != nullptr)
+  if (m.values != nullptr || !m.is_sparse())
     values =
         m.dtype == DType::kF32
             ? py::array(py::array_t<float>(m.entries(), static_cast<const float*>(m.values), owner))
@@ -298,7 +305,7 @@ py::tuple data_file(const std::string& path, std::int64_t begin, std::int64_t en
 
 void save_data_file(const std::string& path, const py::object& x, const Doubles& labels,
                     const Doubles& weights, std::int64_t chunk_rows) {
-  const OwnedMatrix held = matrix_of(x);
+  const OwnedMatrix held = checked_matrix_of(x);
   DataSet data{.features = held.matrix, .labels = {}, .weights = {}};
   data.labels.assign(labels.data(), labels.data() + labels.size());
   data.weights.assign(weights.data(), weights.data() + weights.size());
@@ -306,7 +313,7 @@ void save_data_file(const std::string& path, const py::object& x, const Doubles&
 }
 
 void save_snap(const std::string& path, const py::object& x, const Doubles& labels) {
-  const OwnedMatrix held = matrix_of(x);
+  const OwnedMatrix held = checked_matrix_of(x);
   DataSet data{.features = held.matrix, .labels = {}, .weights = {}};
   data.labels.assign(labels.data(), labels.data() + labels.size());
   write_snap(path, data);

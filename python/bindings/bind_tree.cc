@@ -25,10 +25,10 @@ namespace {
 
 // Wraps a csr_matrix or csc_matrix of SciPy.
 OwnedMatrix sparse(const py::object& matrix) {
-  const py::array values = matrix.attr("data");
-  OwnedMatrix held = sparse_matrix(py::str(matrix.attr("format")), matrix.attr("shape"),
-                                   matrix.attr("indptr"), matrix.attr("indices"), values);
-  held.matrix.dtype = dtype_of(values.dtype());
+  OwnedMatrix held =
+      sparse_matrix(py::str(matrix.attr("format")), matrix.attr("shape"), matrix.attr("indptr"),
+                    matrix.attr("indices"), matrix.attr("data"));
+  check_structure(held.matrix);
   return held;
 }
 

@@ -22,12 +22,19 @@ def byte_count(limit):
     return count
 
 
+def without_duplicates(X):
+    """Return a sparse matrix with sorted entries and summed duplicates; dense arrays and canonical matrices unchanged."""
+    if isinstance(X, np.ndarray) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
 def as_matrix(X):
     """Return a dense array itself, or the components of a sparse matrix, without values if all of them are 1."""
     if isinstance(X, np.ndarray):
         return X
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = without_duplicates(X)
     is_one = X.nnz > 0 and X.data.min() == 1 and X.data.max() == 1
     return X.format, X.shape, X.dtype, X.indptr, X.indices, None if is_one else X.data, False

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tutti import _tree
+from tutti.learn.matrices import without_duplicates
 
 NO_VALUES = np.empty(0)
 
@@ -98,20 +99,21 @@ class TreeEstimator(BaseEstimator):
     def _check_x(self, X, reset):
         X = self._validate_data(X, reset=reset, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
                                 force_all_finite=False)
-        self._refuse_infinite(X)
-        return X
+        return self._check_values(X)
 
     def _check_x_y(self, X, y, **options):
         X, y = self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
                                    force_all_finite=False, **options)
         assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
-        self._refuse_infinite(X)
-        return X, y
+        return self._check_values(X), y
 
-    def _refuse_infinite(self, X):
+    def _check_values(self, X):
+        """Return X without duplicate entries; raise ValueError if a value is infinite."""
+        X = without_duplicates(X)
         # One pass without copies; only the current block of a mapped file is resident.
         if _tree.has_infinite(X, self._threads()):
             raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
+        return X
 
     def _weights(self, sample_weight, X):
         if sample_weight is None:

@@ -145,14 +145,30 @@ Matrix convert(const Matrix& matrix, Storage storage, Threads& threads) {
   return transpose_storage<T>(matrix, threads);
 }
 
+std::int64_t lines_of(const Matrix& matrix) {
+  return matrix.storage == Storage::kCsc ? matrix.columns : matrix.rows;
+}
+
 }  // namespace
+
+void check_structure(const Matrix& matrix, Threads& threads) {
+  check_shape(matrix);
+  if (!matrix.is_sparse()) return;
+  threads.for_range(lines_of(matrix), kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) check_indices(matrix, line);
+  });
+}
+
+void check_structure(const Matrix& matrix) {
+  Threads alone(1);
+  check_structure(matrix, alone);
+}
 
 void check(const Matrix& matrix, Threads& threads) {
   check_shape(matrix);
   const bool is_solid =
       !matrix.is_sparse() && matrix.column_stride == 1 && matrix.row_stride == matrix.columns;
-  const std::int64_t lines = matrix.storage == Storage::kCsc ? matrix.columns : matrix.rows;
-  threads.for_range(lines, kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
+  threads.for_range(lines_of(matrix), kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
     const auto* values = static_cast<const std::byte*>(matrix.values) +
                          begin * matrix.columns * static_cast<std::int64_t>(size_of(matrix.dtype));
     if (is_solid && comm::find_not_finite(matrix.dtype, values, (end - begin) * matrix.columns) < 0)

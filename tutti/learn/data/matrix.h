@@ -57,6 +57,10 @@ class Threads;
 // or duplicate, or a value that is not finite. One pass over the data.
 void check(const Matrix& matrix, Threads& threads);
 
+// The same without the values, for learners that accept missing values.
+void check_structure(const Matrix& matrix, Threads& threads);
+void check_structure(const Matrix& matrix);  // on one thread
+
 // Converts to another storage; returns `matrix` itself if it has that storage. Converting dense to sparse drops zeros.
 // kDense returns a row-major matrix.
 Matrix to_storage(const Matrix& matrix, Storage storage, Threads& threads);

@@ -205,6 +205,7 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                       fmt::format("trees is {}, classes {}, samples {}: trees must be at least 1, "
                                   "classes 0 or at least 2, and samples above 0.",
                                   options.trees, options.classes, options.samples));
+  check_structure(matrix, threads);
   const int copies = options.bootstrap ? most_copies(options.samples) : 1;
   const TargetScales scales =
       find_scales(targets, matrix.rows, options.classes, threads, communicator, copies);
