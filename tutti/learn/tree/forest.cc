@@ -36,6 +36,13 @@ int poisson(double mean, std::uint64_t random) {
   return count;
 }
 
+// Far beyond any sample that is drawn.
+RowUse row_use(const ForestOptions& options) {
+  if (!options.bootstrap) return {};
+  return {static_cast<double>(most_copies(options.samples)),
+          options.samples + 10 * std::sqrt(options.samples)};
+}
+
 struct Problem {
   std::int64_t rows;
   int columns;
@@ -47,6 +54,7 @@ struct Problem {
   const TargetScales& scales;
   const MemoryLimit& limit;
   comm::Communicator* communicator;
+  bool counts_rows;  // the number of rows of a side does not follow from its weight
 };
 
 NarrowRecord make_record(const Problem&, std::uint32_t row, double label, double weight,
@@ -54,15 +62,21 @@ NarrowRecord make_record(const Problem&, std::uint32_t row, double label, double
   return {row, static_cast<std::int16_t>(label * weight), static_cast<std::uint16_t>(weight)};
 }
 
+// Label times rounded weight. With integer weights, equal labels have equal ratios to the weight.
+std::int64_t label_units(const TargetScales& scales, double label, std::uint32_t weight) {
+  const double units = (label - scales.label_offset) / scales.label_unit;
+  if (scales.weight_unit == 1) return std::llround(units) * std::int64_t{weight};
+  return std::llround(units * (weight * scales.weight_unit));
+}
+
 WideRecord make_record(const Problem& problem, std::uint32_t row, double label, double weight,
                        const WideRecord*) {
   const TargetScales& scales = problem.scales;
   const auto hessian = static_cast<std::uint32_t>(std::lround(weight / scales.weight_unit));
   if (problem.options.classes == 2)
-    return {row, label > 0 ? static_cast<std::int32_t>(hessian) : 0, hessian};
-  if (problem.options.classes > 0) return {row, static_cast<std::int32_t>(label), hessian};
-  const double gradient = (label - scales.label_offset) * weight / scales.label_unit;
-  return {row, static_cast<std::int32_t>(std::lround(gradient)), hessian};
+    return {row, hessian, label > 0 ? std::int64_t{hessian} : 0};
+  if (problem.options.classes > 0) return {row, hessian, static_cast<std::int64_t>(label)};
+  return {row, hessian, label_units(scales, label, hessian)};
 }
 
 template <class Record>
@@ -110,7 +124,7 @@ HistogramShape shape_of(const Problem& problem) {
   const Kind kind = options.classes > 2        ? Kind::kClasses
                     : problem.scales.is_narrow ? Kind::kNarrow
                                                : Kind::kWide;
-  return {kind, problem.columns, options.classes};
+  return {kind, problem.columns, options.classes, problem.counts_rows};
 }
 
 template <class Record>
@@ -134,6 +148,7 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   grow_options.min_samples_split = options.min_samples_split;
   grow_options.min_gain = options.min_gain;
   grow_options.is_classification = options.classes > 0;
+  grow_options.is_regression = options.classes == 0;
   grow_options.columns_per_node =
       options.columns_per_node < problem.columns ? options.columns_per_node : 0;
   grow_options.columns.resize(problem.columns);
@@ -206,9 +221,11 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                                   "classes 0 or at least 2, and samples above 0.",
                                   options.trees, options.classes, options.samples));
   check_structure(matrix, threads);
-  const int copies = options.bootstrap ? most_copies(options.samples) : 1;
-  const TargetScales scales =
-      find_scales(targets, matrix.rows, options.classes, threads, communicator, copies);
+  TargetScales scales = find_scales(targets, matrix.rows, options.classes, threads, communicator,
+                                    row_use(options));
+  const bool counts_rows = options.min_samples_leaf > 1 &&
+                           (options.bootstrap || !scales.has_equal_weights);
+  scales.is_narrow = scales.is_narrow && !counts_rows;
   BinOptions bin_options = options.bins;
   bin_options.weights = targets.weights;
   const MemoryLimit limit(options.memory_limit);
@@ -231,7 +248,8 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                            options,
                            scales,
                            limit,
-                           communicator};
+                           communicator,
+                           counts_rows};
   Model model;
   model.columns = static_cast<int>(matrix.columns);
   model.outputs = std::max(1, options.classes);

@@ -234,7 +234,11 @@ void ExactWork<Record>::find_split(GrownNode& node) {
   else
     try_columns(node, growth_.data.is_sparse() ? std::span<const int>(by_column_.columns)
                                                : std::span<const int>(options.columns));
-  keep_if_good(node, options, growth_.search);
+  keep_if_good(node, options, growth_.search, [&] {
+    LabelRange range(growth_.search.rules());
+    for (const Record& record : rows_of(node)) range.add(record);
+    return range.has_different_labels();
+  });
 }
 
 }  // namespace

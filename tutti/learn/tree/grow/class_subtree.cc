@@ -189,7 +189,7 @@ void ClassSubtree::search(GrownNode& node, Words& words, const Words* less) {
     if (greatest[column] >= enough || missing[column] != 0 ||
         growth_.search.bins(column).is_categorical)
       try_column(node, column, words);
-  keep_if_good(node, growth_.options, growth_.search);
+  keep_if_good(node, growth_.options, growth_.search, [] { return true; });
 }
 
 void ClassSubtree::try_column(GrownNode& node, int column, const Words& words) const {

@@ -94,11 +94,13 @@ class StreamedGrower {
 
   // Splits nodes until the rest fits into memory. Returns the remaining nodes.
   std::vector<std::int32_t> split_large();
-  // One pass: sums and histograms of these nodes.
-  std::vector<std::vector<std::uint64_t>> sum(std::span<const std::int32_t> open);
+  // One pass: sums, histograms and, for regression, labels of these nodes.
+  std::vector<std::vector<std::uint64_t>> sum(std::span<const std::int32_t> open,
+                                              std::vector<LabelRange>& labels);
   void reduce_over_ranks(std::span<const std::int32_t> open,
                          std::vector<std::vector<std::uint64_t>>& histograms);
-  void find_split(GrownNode& node, const std::vector<std::uint64_t>& histogram) const;
+  void find_split(GrownNode& node, const std::vector<std::uint64_t>& histogram,
+                  const LabelRange& labels) const;
   void gather_all(const std::vector<std::int32_t>& small);
   // One pass: gathers the rows of these nodes, which fit into memory together, and grows their subtrees.
   void gather(const std::vector<std::int32_t>& small);
@@ -159,7 +161,7 @@ std::vector<int> StreamedGrower<Record>::indices_of(std::span<const std::int32_t
 
 template <class Record>
 std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
-    std::span<const std::int32_t> open) {
+    std::span<const std::int32_t> open, std::vector<LabelRange>& labels) {
   const HistogramShape& shape = growth_.search.shape();
   const auto slots = static_cast<std::size_t>(threads_.count());
   NodeSums none;
@@ -168,10 +170,14 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
   std::vector<std::vector<std::uint64_t>> histograms(slots * open.size());
   for (auto& histogram : histograms) histogram.resize(shape.words());
   const std::vector<int> indices = indices_of(open);
+  const LabelRange no_label(growth_.search.rules());
+  std::vector<std::vector<LabelRange>> ranges(slots, {open.size(), no_label});
   pass([&](std::size_t slot, std::int32_t node, std::span<Record> rows) {
     const int index = indices[node];
     if (index < 0) return;
     const auto at = static_cast<std::size_t>(index);
+    if (growth_.options.is_regression)
+      for (const Record& record : rows) ranges[slot][at].add(record);
     add_to(sums[slot][at], std::span<const Record>(rows));
     for (int tile = 0; tile < growth_.data.tiles(); ++tile)
       add_rows(growth_.data, tile, std::span<const Record>(rows), shape,
@@ -185,6 +191,11 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
       const auto& from = histograms[slot * open.size() + i];
       for (std::size_t word = 0; word < from.size(); ++word) histograms[i][word] += from[word];
     }
+  }
+  labels = std::move(ranges[0]);
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    for (std::size_t slot = 1; slot < slots; ++slot) labels[i].add(ranges[slot][i]);
+    labels[i].reduce(growth_.communicator);
   }
   histograms.resize(open.size());
   reduce_over_ranks(open, histograms);
@@ -225,7 +236,8 @@ void StreamedGrower<Record>::reduce_over_ranks(
 
 template <class Record>
 void StreamedGrower<Record>::find_split(GrownNode& node,
-                                        const std::vector<std::uint64_t>& histogram) const {
+                                        const std::vector<std::uint64_t>& histogram,
+                                        const LabelRange& labels) const {
   const SplitSearch& search = growth_.search;
   ColumnSums sums;
   const auto try_columns = [&](std::span<const int> columns, int& tried) {
@@ -243,7 +255,7 @@ void StreamedGrower<Record>::find_split(GrownNode& node,
     sample_columns(node, growth_.options, try_columns);
   else
     try_columns(growth_.options.columns, tried);
-  keep_if_good(node, growth_.options, search);
+  keep_if_good(node, growth_.options, search, [&] { return labels.has_different_labels(); });
 }
 
 template <class Record>
@@ -254,7 +266,8 @@ std::vector<std::int32_t> StreamedGrower<Record>::split_large() {
     const std::vector<std::int32_t> batch(open.begin(),
                                           open.begin() + static_cast<std::ptrdiff_t>(size));
     open.erase(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(size));
-    const auto histograms = sum(batch);
+    std::vector<LabelRange> labels;
+    const auto histograms = sum(batch, labels);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto index = static_cast<std::size_t>(batch[i]);
       if (!may_split(nodes_[index], growth_.options, growth_.search.rules())) continue;
@@ -262,7 +275,7 @@ std::vector<std::int32_t> StreamedGrower<Record>::split_large() {
         small.push_back(batch[i]);
         continue;
       }
-      find_split(nodes_[index], histograms[i]);
+      find_split(nodes_[index], histograms[i], labels[i]);
       if (!nodes_[index].split.exists()) continue;
       // The next pass sets the number of records of each child.
       const std::int32_t first = add_children(nodes_, batch[i], 0);

@@ -26,6 +26,8 @@ struct GrowOptions {
   double min_gain = 0;  // minimum gain of a split
   // Gradients are class weights in units of the hessian; pure nodes are not split.
   bool is_classification = false;
+  // Gradients are labels times hessians. Nodes of equal labels are not split; others are, if need be without a gain.
+  bool is_regression = false;
   int columns_per_node = 0;       // 0: all that are allowed
   std::vector<int> columns = {};  // available to this tree, ascending
   std::uint64_t seed = 0;

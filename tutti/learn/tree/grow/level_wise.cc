@@ -58,6 +58,13 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
     return options.max_depth > 0 && depth >= options.max_depth;
   };
   context_.records_are_contiguous = false;
+  context_.visit_records = [&](std::int32_t index, const auto& visit) {
+    for (std::size_t block = 0; block < segments[index].size(); ++block) {
+      const Segment& segment = segments[index][block];
+      for (std::int64_t at = segment.begin; at < segment.begin + segment.size; ++at)
+        visit(record_of(block, order()[at]));
+    }
+  };
   if (order_ == nullptr)
     order_ = allocate_large(static_cast<std::size_t>(rows) * sizeof(std::uint16_t));
   while (!large.empty() && !is_last() &&
@@ -70,6 +77,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
   const bool has_next = !small.empty() || (!large.empty() && !is_last());
   if (nodes.size() > 1 && (has_next || options.keeps_last_rows)) gather_records(nodes, segments);
   context_.records_are_contiguous = true;
+  context_.visit_records = {};
   order_.reset();
   small.insert(small.end(), large.begin(), large.end());
   return small;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/grow/growth.h"
@@ -32,6 +33,9 @@ struct NodeContext {
   Threads* threads;
   std::size_t slots;                   // number of participating threads
   bool records_are_contiguous = true;  // records of each node; false during level-wise growth
+  // Visits the records of nodes[index] while they are not contiguous.
+  std::function<void(std::int32_t index, const std::function<void(const Record&)>& visit)>
+      visit_records = {};
 
   bool samples_columns() const { return growth.options.columns_per_node > 0; }
   // Whether the split of the node is searched in its records instead of a histogram.

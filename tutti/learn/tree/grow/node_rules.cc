@@ -1,5 +1,7 @@
 #include "tutti/learn/tree/grow/node_rules.h"
 
+#include "tutti/comm/communicator.h"
+
 namespace tutti::learn::tree {
 
 bool may_split(const GrownNode& node, const GrowOptions& options, const SplitRules& rules) {
@@ -12,14 +14,9 @@ bool may_split(const GrownNode& node, const GrowOptions& options, const SplitRul
   return *std::max_element(node.sums.classes.begin(), node.sums.classes.end()) != node.sums.hessian;
 }
 
-void keep_if_good(GrownNode& node, const GrowOptions& options, const SplitSearch& search) {
-  if (!node.split.exists()) return;
-  // Rounding errors can look like a gain, and can hide that a split of two classes has no gain yet.
-  const double noise = 1e-12 * search.score(node.sums);
-  const bool is_good = options.is_classification && options.min_gain <= 0
-                           ? node.split.gain > -noise
-                           : node.split.gain > std::max(options.min_gain, noise);
-  if (!is_good) node.split = Split();
+void LabelRange::reduce(comm::Communicator* communicator) {
+  if (communicator != nullptr)
+    communicator->all_reduce(Buffer::of<double>(bounds_), ReduceOp::kMax);
 }
 
 }  // namespace tutti::learn::tree

@@ -40,9 +40,23 @@ void SplitFinder<Record>::find(std::vector<GrownNode>& nodes, std::span<ExpandEn
   if (!by_histogram.empty()) search_histograms(nodes, by_histogram);
   for (ExpandEntry& one : open) {
     GrownNode& node = nodes[one.index];
-    keep_if_good(node, context_.growth.options, context_.growth.search);
+    keep_if_good(node, context_.growth.options, context_.growth.search,
+                 [&] { return has_different_labels(one.index, node); });
     if (!node.split.exists()) drop(one);
   }
+}
+
+template <class Record>
+bool SplitFinder<Record>::has_different_labels(std::int32_t index, const GrownNode& node) const {
+  LabelRange range(context_.growth.search.rules());
+  if (context_.records_are_contiguous) {
+    const Record* const records = context_.growth.records.data();
+    for (std::int64_t i = node.begin; i < node.end; ++i) range.add(records[i]);
+  } else {
+    context_.visit_records(index, [&](const Record& record) { range.add(record); });
+  }
+  range.reduce(context_.growth.communicator);
+  return range.has_different_labels();
 }
 
 template <class Record>

@@ -22,6 +22,7 @@ class SplitFinder {
   void drop(ExpandEntry& open);
 
  private:
+  bool has_different_labels(std::int32_t index, const GrownNode& node) const;
   void search_histograms(std::vector<GrownNode>& nodes, std::span<const ExpandEntry> open);
   void search_records(GrownNode& node);
   void search_sampled(GrownNode& node);

@@ -15,10 +15,13 @@ struct ColumnSums {
   int size = 0;
   std::array<std::int64_t, kRoom> bins;                 // ascending
   std::array<std::int64_t, kRoom> gradients, hessians;  // in units of the sums
-  std::int64_t missing_gradient = 0, missing_hessian = 0;
+  std::array<std::int64_t, kRoom> counts;               // of rows; only with `counts_rows`
+  std::int64_t missing_gradient = 0, missing_hessian = 0, missing_count = 0;
   const std::uint64_t* words = nullptr;  // words of bin 0, from which class weights are read
 
-  bool has_missing() const { return missing_gradient != 0 || missing_hessian != 0; }
+  bool has_missing() const {
+    return missing_gradient != 0 || missing_hessian != 0 || missing_count != 0;
+  }
   // Whether the node has at least two different values of the column.
   bool can_be_split() const { return size > 1 || (size == 1 && has_missing()); }
 };

@@ -1,6 +1,8 @@
 #include "tutti/learn/tree/histogram/histogram.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <utility>
 
 namespace tutti::learn::tree {
@@ -9,24 +11,27 @@ namespace {
 // Two words that are loaded, added and stored together.
 using Pair = std::int64_t __attribute__((vector_size(16), aligned(8), may_alias));
 
-inline void add(const NarrowRecord& record, std::uint64_t* bins, unsigned bin, int /*classes*/) {
-  bins[bin] += pack(record.gradient, record.hessian);
-}
-
-template <Kind kKind>
-inline void add(const WideRecord& record, std::uint64_t* bins, unsigned bin, int classes) {
-  if constexpr (kKind == Kind::kWide)
+template <Kind kKind, class Record>
+inline void add(const Record& record, std::uint64_t* bins, unsigned bin, int classes) {
+  if constexpr (kKind == Kind::kNarrow)
+    bins[bin] += pack(record.gradient, record.hessian);
+  else if constexpr (kKind == Kind::kWide)
     reinterpret_cast<Pair*>(bins)[bin] += Pair{record.gradient, record.hessian};
   else
     bins[static_cast<int>(bin) * classes + record.gradient] += record.hessian;
 }
 
-template <Kind kKind, class Record>
-inline void add(const Record& record, std::uint64_t* bins, unsigned bin, int classes) {
-  if constexpr (kKind == Kind::kNarrow)
-    add(record, bins, bin, classes);
-  else
-    add<kKind>(record, bins, bin, classes);
+// The same with the number of rows in the last of the `words` of a bin.
+inline void add_counted(const WideRecord& record, std::uint64_t* bins, unsigned bin, Kind kind,
+                        std::size_t words) {
+  std::uint64_t* const cell = bins + bin * words;
+  if (kind == Kind::kWide) {
+    cell[0] += static_cast<std::uint64_t>(record.gradient);
+    cell[1] += record.hessian;
+  } else {
+    cell[record.gradient] += record.hessian;
+  }
+  ++cell[words - 1];
 }
 
 // Row by row, all columns of a row: two additions to the same bin of a column are separated by those to all other
@@ -86,32 +91,53 @@ void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
   }
 }
 
-template <Kind kKind, class Record>
+// Calls add(record, sums, bin) for each column and row.
+template <class Record, class Add>
 void add_columns(const BinnedData& data, std::span<const int> columns,
                  std::span<const Record> records, const HistogramShape& shape,
-                 std::uint64_t* histogram) {
+                 std::uint64_t* histogram, const Add& add) {
   const int stride = data.stride();
   for (const int column : columns) {
     const std::uint8_t* bins = data.column(column);
     std::uint64_t* sums = histogram + static_cast<std::size_t>(column) * shape.words_per_column();
     for (const Record& record : records)
-      add<kKind>(record, sums, bins[static_cast<std::size_t>(record.row) * stride], shape.classes);
+      add(record, sums, bins[static_cast<std::size_t>(record.row) * stride]);
   }
 }
 
 // Processes the rows in blocks that stay in the cache while the columns are read one by one.
-template <Kind kKind, class Record>
+template <class Record, class Add>
 void add_blocks(const BinnedData& data, std::span<const int> columns,
                 std::span<const Record> records, const HistogramShape& shape,
-                std::uint64_t* histogram) {
+                std::uint64_t* histogram, const Add& add) {
   constexpr std::size_t kBlock = 256;
   const std::uint8_t* first = columns.empty() ? nullptr : data.column(columns[0]);
   for (std::size_t begin = 0; begin < records.size(); begin += kBlock) {
     const auto block = records.subspan(begin, std::min(kBlock, records.size() - begin));
     for (const Record& record : block)
       __builtin_prefetch(first + static_cast<std::size_t>(record.row) * data.stride());
-    add_columns<kKind>(data, columns, block, shape, histogram);
+    add_columns(data, columns, block, shape, histogram, add);
   }
+}
+
+template <Kind kKind, class Record>
+void add_blocks(const BinnedData& data, std::span<const int> columns,
+                std::span<const Record> records, const HistogramShape& shape,
+                std::uint64_t* histogram) {
+  add_blocks(data, columns, records, shape, histogram,
+             [classes = shape.classes](const Record& record, std::uint64_t* sums, unsigned bin) {
+               add<kKind>(record, sums, bin, classes);
+             });
+}
+
+void add_counted_blocks(const BinnedData& data, std::span<const int> columns,
+                        std::span<const WideRecord> records, const HistogramShape& shape,
+                        std::uint64_t* histogram) {
+  add_blocks(data, columns, records, shape, histogram,
+             [kind = shape.kind, words = shape.words_per_bin()](
+                 const WideRecord& record, std::uint64_t* sums, unsigned bin) {
+               add_counted(record, sums, bin, kind, words);
+             });
 }
 
 }  // namespace
@@ -123,6 +149,12 @@ void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> re
 
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
               const HistogramShape& shape, std::uint64_t* histogram, Prefetcher* prefetcher) {
+  if (shape.counts_rows) {
+    std::array<int, BinnedData::kTileColumns> columns;
+    std::iota(columns.begin(), columns.end(), tile * BinnedData::kTileColumns);
+    const auto count = static_cast<std::size_t>(data.tile_columns(tile));
+    return add_counted_blocks(data, {columns.data(), count}, records, shape, histogram);
+  }
   if (shape.kind == Kind::kWide)
     add_tile<Kind::kWide>(data, tile, records, shape, histogram, prefetcher);
   else
@@ -138,6 +170,7 @@ void add_rows(const BinnedData& data, std::span<const int> columns,
 void add_rows(const BinnedData& data, std::span<const int> columns,
               std::span<const WideRecord> records, const HistogramShape& shape,
               std::uint64_t* histogram) {
+  if (shape.counts_rows) return add_counted_blocks(data, columns, records, shape, histogram);
   if (shape.kind == Kind::kWide)
     add_blocks<Kind::kWide>(data, columns, records, shape, histogram);
   else

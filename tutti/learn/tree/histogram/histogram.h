@@ -6,6 +6,7 @@
 // - kNarrow: one word, with the gradient in the upper 32 bits (signed) and the hessian in the lower 32
 // - kWide: two words, gradient and hessian
 // - kClasses: one word per class, its weight
+// With `counts_rows`, kWide and kClasses have one more word, the number of rows.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct NarrowRecord {
 };
 struct WideRecord {
   std::uint32_t row;
-  std::int32_t gradient;  // kClasses: the class
   std::uint32_t hessian;  // kClasses: the weight
+  std::int64_t gradient;  // kClasses: the class
 };
 
 // Packed words can be added directly: hessians are not negative, so the lower half never borrows from the gradient.
@@ -44,11 +45,14 @@ inline std::int64_t hessian_of(std::uint64_t word) {
 struct HistogramShape {
   Kind kind = Kind::kNarrow;
   int columns = 0;
-  int classes = 0;  // kClasses only
+  int classes = 0;           // kClasses only
+  bool counts_rows = false;  // kWide and kClasses only
 
-  std::size_t words_per_bin() const {
+  // Words of the sums of a bin, without the number of rows.
+  std::size_t sums_per_bin() const {
     return kind == Kind::kNarrow ? 1 : kind == Kind::kWide ? 2 : static_cast<std::size_t>(classes);
   }
+  std::size_t words_per_bin() const { return sums_per_bin() + (counts_rows ? 1 : 0); }
   std::size_t words_per_column() const { return words_per_bin() * kBins; }
   std::size_t words() const { return words_per_column() * static_cast<std::size_t>(columns); }
 };

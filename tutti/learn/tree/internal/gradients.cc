@@ -91,8 +91,7 @@ NarrowRecord make(std::uint32_t row, float gradient, float hessian, std::uint32_
 
 WideRecord make(std::uint32_t row, float gradient, float hessian, std::uint32_t,
                 const WideRecord*) {
-  return {row, static_cast<std::int32_t>(std::lround(gradient)),
-          static_cast<std::uint32_t>(std::lround(hessian))};
+  return {row, static_cast<std::uint32_t>(std::lround(hessian)), std::lround(gradient)};
 }
 
 }  // namespace

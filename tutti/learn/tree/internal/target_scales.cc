@@ -15,6 +15,7 @@ namespace tutti::learn::tree {
 namespace {
 
 constexpr double kSteps = 0x1p30;
+constexpr double kLabelSteps = 0x1p61;  // of the sum of all labels
 // Maximum weight in a narrow record; ten copies of a row in a bootstrap sample are already rare.
 constexpr double kNarrowWeight = 15;
 
@@ -26,7 +27,8 @@ struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
   double weight = 0;        // maximum
-  double has_fraction = 0;  // 1 if a weight is not an integer
+  double least_weight = std::numeric_limits<double>::infinity();  // above 0
+  double has_fraction = 0;                                        // 1 if a weight is not an integer
 };
 
 void check_row(const Targets& targets, std::size_t row, int classes) {
@@ -55,7 +57,7 @@ Extent extent_of(const Targets& targets, int classes, std::size_t begin, std::si
   Extent extent;
   if (classes > 0 && targets.weights.empty() &&
       are_classes(targets.labels.subspan(begin, end - begin), classes))
-    return {0, static_cast<double>(classes - 1), 1, 0};
+    return {0, static_cast<double>(classes - 1), 1, 1, 0};
   for (std::size_t i = begin; i < end; ++i) {
     check_row(targets, i, classes);
     const double weight = targets.weights.empty() ? 1 : targets.weights[i];
@@ -63,6 +65,7 @@ Extent extent_of(const Targets& targets, int classes, std::size_t begin, std::si
     extent.low = std::min(extent.low, targets.labels[i]);
     extent.high = std::max(extent.high, targets.labels[i]);
     extent.weight = std::max(extent.weight, weight);
+    extent.least_weight = std::min(extent.least_weight, weight);
     if (weight != std::floor(weight)) extent.has_fraction = 1;
   }
   return extent;
@@ -82,21 +85,23 @@ Extent extent_of(const Targets& targets, std::int64_t rows, int classes, Threads
     all.low = std::min(all.low, part.low);
     all.high = std::max(all.high, part.high);
     all.weight = std::max(all.weight, part.weight);
+    all.least_weight = std::min(all.least_weight, part.least_weight);
     all.has_fraction = std::max(all.has_fraction, part.has_fraction);
   });
   return all;
 }
 
 void reduce_extent(Extent& extent, comm::Communicator& communicator) {
-  double maxima[] = {-extent.low, extent.high, extent.weight, extent.has_fraction};
+  double maxima[] = {-extent.low, extent.high, extent.weight, -extent.least_weight,
+                     extent.has_fraction};
   communicator.all_reduce(Buffer::of<double>(maxima), ReduceOp::kMax);
-  extent = {-maxima[0], maxima[1], maxima[2], maxima[3]};
+  extent = {-maxima[0], maxima[1], maxima[2], -maxima[3], maxima[4]};
 }
 
 }  // namespace
 
 TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes, Threads& threads,
-                         comm::Communicator* communicator, int copies) {
+                         comm::Communicator* communicator, const RowUse& use) {
   Extent extent = extent_of(targets, rows, classes, threads);
   TargetScales scales;
   if (communicator != nullptr) reduce_extent(extent, *communicator);
@@ -105,7 +110,8 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   scales.rows = rank_rows.total;
   if (extent.weight == 0) refuse("no row has a weight above 0.");
   scales.max_weight = extent.weight;
-  const double max_weight = extent.weight * copies;
+  scales.has_equal_weights = extent.weight == extent.least_weight;
+  const double max_weight = extent.weight * use.of_row;
   const bool is_whole = extent.has_fraction == 0 && max_weight <= kSteps;
   scales.weight_unit = is_whole ? 1 : max_weight / kSteps;
   scales.is_narrow = classes == 2 && is_whole && extent.weight <= kNarrowWeight &&
@@ -114,7 +120,9 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   scales.label_offset = extent.low / 2 + extent.high / 2;
   const double reach =
       std::max(extent.high - scales.label_offset, scales.label_offset - extent.low);
-  scales.label_unit = reach > 0 ? reach * max_weight / kSteps : 1;
+  const double all_weight = extent.weight * use.of_all * static_cast<double>(rank_rows.total);
+  const double label_unit = reach / kLabelSteps * std::max(max_weight, all_weight);
+  scales.label_unit = reach > 0 ? std::max(label_unit, std::numeric_limits<double>::min()) : 1;
   return scales;
 }
 

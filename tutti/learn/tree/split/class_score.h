@@ -26,7 +26,7 @@ inline double class_score(bool is_entropy, std::span<const double> weights) {
 // of class 1) and the hessian (weight of both).
 struct ClassReader {
   const ColumnSums& sums;
-  int classes;
+  std::size_t words_per_bin;
   bool has_words;
   double scale;
 
@@ -38,7 +38,7 @@ struct ClassReader {
     }
     for (std::size_t k = 0; k < weights.size(); ++k)
       weights[k] += scale * static_cast<double>(static_cast<std::int64_t>(
-                                sums.words[static_cast<std::size_t>(bin * classes) + k]));
+                                sums.words[static_cast<std::size_t>(bin) * words_per_bin + k]));
   }
   void add_entry(int entry, std::span<double> weights) const {
     const auto at = static_cast<std::size_t>(entry);

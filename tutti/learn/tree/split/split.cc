@@ -51,8 +51,8 @@ void set_bit(Split& split, int bin) {
 }  // namespace
 
 double SplitSearch::least_hessian(const NodeSums& node) const {
-  double least = std::max(rules_.min_child_weight, std::numeric_limits<double>::min());
-  if (rules_.min_samples_leaf <= 1 || node.count == 0) return least;
+  const double least = std::max(rules_.min_child_weight, std::numeric_limits<double>::min());
+  if (rules_.min_samples_leaf <= 1 || node.count == 0 || shape_.counts_rows) return least;
   const double mean =
       static_cast<double>(node.hessian) * rules_.scales.hessian / static_cast<double>(node.count);
   return std::max(least, (rules_.min_samples_leaf - 0.5) * mean);
@@ -76,28 +76,61 @@ double SplitSearch::score(const NodeSums& node) const {
 }
 
 SplitSearch::Candidate SplitSearch::best_of(const ColumnSums& sums, const NodeSums& node,
-                                            const SplitRange& range) const {
+                                            SplitRange range) const {
+  if (shape_.counts_rows && rules_.min_samples_leaf > 1) limit_rows(sums, node, range);
+  if (range.first >= range.end) return {};
+  return counts_classes() ? best_of_classes(sums, node, range) : best_of_squares(sums, node, range);
+}
+
+// Restricts the candidates to those with enough rows on both sides.
+void SplitSearch::limit_rows(const ColumnSums& sums, const NodeSums& node,
+                             SplitRange& range) const {
+  const auto has_enough = [&](std::int64_t rows) {
+    return static_cast<double>(rows) >= rules_.min_samples_leaf;
+  };
+  std::int64_t left = range.missing_left ? sums.missing_count : 0;
+  int first = range.end, end = range.first;
+  for (int at = 0; at < range.end; ++at) {
+    left += sums.counts[static_cast<std::size_t>(at)];
+    if (has_enough(left)) first = std::min(first, at);
+    if (has_enough(node.count - left)) end = std::max(end, at + 1);
+  }
+  range.first = std::max(range.first, first);
+  range.end = end;
+}
+
+SplitSearch::Candidate SplitSearch::best_of_squares(const ColumnSums& sums, const NodeSums& node,
+                                                    const SplitRange& range) const {
+  const double all = static_cast<double>(node.hessian) * rules_.scales.hessian;
+  const bool centred = is_centred();
+  const CentredGradients centre(node);
+  std::array<double, ColumnSums::kRoom> gradients, hessians;
+  std::int64_t g = range.missing_left ? sums.missing_gradient : 0;
+  std::int64_t h = range.missing_left ? sums.missing_hessian : 0;
+  for (std::size_t at = 0; at < static_cast<std::size_t>(range.end); ++at) {
+    g += sums.gradients[at];
+    h += sums.hessians[at];
+    gradients[at] = (centred ? centre.of(g, h) : static_cast<double>(g)) * rules_.scales.gradient;
+    hessians[at] = static_cast<double>(h) * rules_.scales.hessian;
+  }
+  std::fill_n(gradients.begin() + range.end, 16, 0.0);
+  std::fill_n(hessians.begin() + range.end, 16, 0.0);
+  const double gradient =
+      centred ? 0 : static_cast<double>(node.gradient) * rules_.scales.gradient;
+  const SplitCandidate candidate =
+      best_split({gradients.data() + range.first, hessians.data() + range.first,
+                  range.end - range.first, gradient, all, rules_.l2, least_hessian(node)});
+  if (candidate.at < 0) return {};
+  const int at = candidate.at + range.first;
+  return {candidate.score, at, range.missing_left, hessians[at]};
+}
+
+SplitSearch::Candidate SplitSearch::best_of_classes(const ColumnSums& sums, const NodeSums& node,
+                                                    const SplitRange& range) const {
   const double least = least_hessian(node);
   const double all = static_cast<double>(node.hessian) * rules_.scales.hessian;
-  if (!counts_classes()) {
-    std::array<double, ColumnSums::kRoom> gradients, hessians;
-    std::int64_t g = range.missing_left ? sums.missing_gradient : 0;
-    std::int64_t h = range.missing_left ? sums.missing_hessian : 0;
-    for (std::size_t at = 0; at < static_cast<std::size_t>(range.end); ++at) {
-      gradients[at] = static_cast<double>(g += sums.gradients[at]) * rules_.scales.gradient;
-      hessians[at] = static_cast<double>(h += sums.hessians[at]) * rules_.scales.hessian;
-    }
-    std::fill_n(gradients.begin() + range.end, 16, 0.0);
-    std::fill_n(hessians.begin() + range.end, 16, 0.0);
-    const SplitCandidate candidate = best_split(
-        {gradients.data() + range.first, hessians.data() + range.first, range.end - range.first,
-         static_cast<double>(node.gradient) * rules_.scales.gradient, all, rules_.l2, least});
-    if (candidate.at < 0) return {};
-    const int at = candidate.at + range.first;
-    return {candidate.score, at, range.missing_left, hessians[at]};
-  }
   const auto total = class_weights(node, rules_);
-  const ClassReader reader = {sums, shape_.classes, shape_.kind == Kind::kClasses,
+  const ClassReader reader = {sums, shape_.words_per_bin(), shape_.kind == Kind::kClasses,
                               rules_.scales.hessian};
   std::vector<double> left(total.size()), right(total.size());
   if (range.missing_left) reader.add_missing(left);
@@ -164,7 +197,7 @@ void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums
 void SplitSearch::keep_if_better(int column, int bin, bool has_missing, const Candidate& found,
                                  const NodeSums& node, Split& best) const {
   Split split;
-  split.gain = found.score - score(node);
+  split.gain = gain(found.score, node);
   split.column = column;
   if (!split.is_better_than(best)) return;
   split.bin = bin;
@@ -254,6 +287,7 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
     sums.bins[last] = kMissingBin;
     sums.gradients[last] = sums.missing_gradient;
     sums.hessians[last] = sums.missing_hessian;
+    sums.counts[last] = sums.missing_count;
   }
   std::array<double, ColumnSums::kRoom> keys;
   const auto common =
@@ -265,7 +299,7 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
     double gradient = static_cast<double>(sums.gradients[i]) * rules_.scales.gradient;
     if (shape_.kind == Kind::kClasses)
       gradient = static_cast<double>(
-          sums.words[static_cast<std::size_t>(sums.bins[i] * shape_.classes) + common]);
+          sums.words[static_cast<std::size_t>(sums.bins[i]) * shape_.words_per_bin() + common]);
     const double hessian = static_cast<double>(sums.hessians[i]) * rules_.scales.hessian;
     keys[i] =
         rules_.random_thresholds ? unit(mix(random, i)) : gradient / (hessian + rules_.l2 + 1e-12);
@@ -279,6 +313,7 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
     ordered.bins[i] = sums.bins[from];
     ordered.gradients[i] = sums.gradients[from];
     ordered.hessians[i] = sums.hessians[from];
+    ordered.counts[i] = sums.counts[from];
   }
   ordered.size = sums.size;
   SplitRange range = {0, sums.size - 1};
@@ -288,7 +323,7 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
   }
   const Candidate found = best_of(ordered, node, range);
   Split split;
-  split.gain = found.score - score(node);
+  split.gain = gain(found.score, node);
   split.column = column;
   if (found.at < 0 || !split.is_better_than(best)) return;
   // Categories that do not occur in this node go to the larger side.

@@ -1,6 +1,7 @@
 // Split search: the column and threshold of highest gain for a node.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -21,7 +22,8 @@ struct SplitRules {
   Criterion criterion = Criterion::kSquares;
   double l2 = 0;
   double min_child_weight = 0;     // in units of the data, not of the integer sums
-  double min_samples_leaf = 1;     // estimated from hessians if these are not all equal
+  // Without row counts in the histograms, estimated from hessians if these are not all equal.
+  double min_samples_leaf = 1;
   bool random_thresholds = false;  // extra trees: one random threshold per column
   SumScales scales = {};
 };
@@ -52,6 +54,29 @@ struct Split {
   }
 };
 
+// Gradients of a node relative to their mean, as needed for the gain without l2: with the centred gradient c of one
+// side it is c^2 H / (h (H - h)). The mean is subtracted in integers first, so gradients that are large compared with
+// their differences lose no digits. Both sides have the same c up to its sign.
+class CentredGradients {
+ public:
+  explicit CentredGradients(const NodeSums& node)
+      : whole_(node.hessian > 0 ? node.gradient / node.hessian : 0),
+        gradient_(static_cast<double>(node.gradient - whole_ * node.hessian)),
+        hessian_(static_cast<double>(node.hessian)),
+        mean_(node.hessian > 0 ? gradient_ / hessian_ : 0) {}
+
+  // Of a side with these sums, in units of the sums.
+  double of(std::int64_t gradient, std::int64_t hessian) const {
+    const auto rest = static_cast<double>(gradient - whole_ * hessian);
+    const auto weight = static_cast<double>(hessian);
+    return ((2 * rest - gradient_) - mean_ * (2 * weight - hessian_)) / 2;
+  }
+
+ private:
+  std::int64_t whole_;
+  double gradient_, hessian_, mean_;
+};
+
 // Limits of the hessian of the left side, in units of the integer sums.
 struct LeftBounds {
   std::int64_t least = 0, most = -1;
@@ -75,6 +100,14 @@ class SplitSearch {
 
   // Score of a node. The gain of a split is the sum of the scores of its sides minus that of the node.
   double score(const NodeSums& node) const;
+  // Whether scores are those of CentredGradients, and gains themselves.
+  bool is_centred() const {
+    return shape_.kind == Kind::kWide && !counts_classes() && rules_.l2 == 0;
+  }
+  // Gain of a split whose sides have this score.
+  double gain(double sides, const NodeSums& node) const {
+    return is_centred() ? sides : sides - score(node);
+  }
   // Minimum hessian of each side of a split.
   double least_hessian(const NodeSums& node) const;
   LeftBounds left_bounds(const NodeSums& node) const;
@@ -89,7 +122,12 @@ class SplitSearch {
  private:
   struct Candidate;
   struct SplitRange;
-  Candidate best_of(const ColumnSums& sums, const NodeSums& node, const SplitRange& range) const;
+  Candidate best_of(const ColumnSums& sums, const NodeSums& node, SplitRange range) const;
+  Candidate best_of_squares(const ColumnSums& sums, const NodeSums& node,
+                            const SplitRange& range) const;
+  Candidate best_of_classes(const ColumnSums& sums, const NodeSums& node,
+                            const SplitRange& range) const;
+  void limit_rows(const ColumnSums& sums, const NodeSums& node, SplitRange& range) const;
   void try_numbers(int column, const ColumnSums& sums, const NodeSums& node, std::uint64_t random,
                    Split& best) const;
   void try_words(int column, const std::uint64_t* words, const NodeSums& node, Split& best) const;
