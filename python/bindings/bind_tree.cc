@@ -253,7 +253,8 @@ std::unique_ptr<Fitted> only(const Fitted& fitted, std::size_t index) {
                  .base = all.base,
                  .trees = {all.trees.at(index)},
                  .tree_output = {all.tree_output.at(index)},
-                 .column_names = all.column_names};
+                 .column_names = all.column_names,
+                 .absent_is_missing = all.absent_is_missing};
   return std::make_unique<Fitted>(std::move(model));
 }
 

@@ -2,7 +2,7 @@
 
 import snap_ml
 from snap_ml_mpi.Loaders import DistributedData
-from snap_ml_mpi.ranks import classes_of, from_first, ranks
+from snap_ml_mpi.ranks import classes_of, from_first, ranks, with_empty_ranks
 
 
 class _Distributed:
@@ -18,6 +18,9 @@ class _Distributed:
 
     def _seed(self):
         return int(from_first(super()._seed()))
+
+    def _validate_data(self, *arrays, **options):
+        return super()._validate_data(*arrays, **with_empty_ranks(options, self._ranks is not None))
 
     def _classes_of(self, y):
         return classes_of(y, super()._classes_of)

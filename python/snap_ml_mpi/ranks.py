@@ -52,6 +52,11 @@ def gather_objects(value):
     return [pickle.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(table, sizes)]
 
 
+def with_empty_ranks(options, is_distributed):
+    """Return options of `_validate_data` that accept a rank without rows, as long as another rank has some."""
+    return {**options, "ensure_min_samples": 0} if is_distributed else options
+
+
 def from_first(value):
     """Return the number of rank 0 on every rank."""
     return gather([value])[0]

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from snap_ml_mpi.Loaders import DistributedData
-from snap_ml_mpi.ranks import classes_of, from_first, gather, ranks
+from snap_ml_mpi.ranks import classes_of, from_first, gather, ranks, with_empty_ranks
 from tutti.learn import tree
 
 
@@ -18,6 +18,9 @@ class _Distributed:
 
     def _seed(self):
         return int(from_first(super()._seed()))
+
+    def _validate_data(self, *arrays, **options):
+        return super()._validate_data(*arrays, **with_empty_ranks(options, self._is_distributed()))
 
     def _all_rows(self, rows):
         return int(ranks().sum(np.array([rows], dtype=np.float64))[0])

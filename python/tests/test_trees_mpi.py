@@ -21,3 +21,12 @@ def test_ranks_fit_the_same_model_as_one_process(program, told, ranks):
                             env={**os.environ, "TUTTI_TUNING_CACHE": "none"})
     assert output.returncode == 0, output.stderr
     assert output.stdout.count(told) == ranks
+
+
+@pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
+def test_ranks_without_rows_and_with_other_columns():
+    command = [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", "3", sys.executable, "-B",
+               str(Path(__file__).with_name("uneven_ranks.py"))]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "TUTTI_TUNING_CACHE": "none"})
+    assert output.returncode == 0, output.stderr
+    assert output.stdout.count("uneven ranks") == 3

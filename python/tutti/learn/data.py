@@ -52,9 +52,13 @@ class DataFile:
 
     def __init__(self, path, part=0, parts=1):
         self.path = str(path)
+        self._part = (part, parts)
         self.handle = _learn.DataFile(self.path, part, parts)
         self.shape = (self.handle.rows, self.handle.columns)
         self.first = _learn.DataFile(self.path).chunks * part // parts
+
+    def __reduce__(self):
+        return DataFile, (self.path, *self._part)
 
     def read(self, begin=0, end=-1):
         """Read chunks `begin` to `end` (exclusive; negative: all) and return (X, y, sample_weight)."""

@@ -54,7 +54,7 @@ class Linear(BaseEstimator):
     def _weights(self, sample_weight, X):
         if sample_weight is None and isinstance(X, DataFile):
             return X.handle.weights()
-        if sample_weight is None:
+        if sample_weight is None or X.shape[0] == 0:  # a rank without rows
             return NO_WEIGHTS
         return _check_sample_weight(sample_weight, X, dtype=np.float64, only_non_negative=True)
 

@@ -1,5 +1,6 @@
 """Base classes of the tree estimators: input validation, labels, weights, prediction and export."""
 
+import copyreg
 import math
 import numbers
 import os
@@ -15,6 +16,14 @@ from tutti import _tree
 from tutti.learn.matrices import without_duplicates
 
 NO_VALUES = np.empty(0)
+
+
+def _read_model(text):
+    return _tree.read_model(text)
+
+
+# For every protocol of pickle; that of pybind11 requires protocol 2.
+copyreg.pickle(_tree.Model, lambda model: (_read_model, (model.to_json(),)))
 
 
 def thread_count(*asked):
@@ -116,7 +125,7 @@ class TreeEstimator(BaseEstimator):
         return X
 
     def _weights(self, sample_weight, X):
-        if sample_weight is None:
+        if sample_weight is None or X.shape[0] == 0:  # a rank without rows
             return NO_VALUES
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if (weights < 0).any():

@@ -94,11 +94,21 @@ def read_trees(path):
     return ImportedTrees(_tree.read_model(Path(path).read_text()))
 
 
+def _bounds_of_f32(thresholds):
+    """Return the largest float64 values that are at most `thresholds` after rounding to float32, as scikit-learn rounds its input."""
+    near = thresholds.astype(np.float32)
+    low = np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
+    gap = np.nextafter(low, np.float32(np.inf)).astype(np.float64) - low
+    middle = low + gap / 2
+    is_even = low.view(np.uint32) % 2 == 0  # ties are rounded to even
+    return np.where(is_even, middle, np.nextafter(middle, -np.inf))
+
+
 def _tree_of(tree, values, output=0):
     """Convert a `Tree` of scikit-learn to the native JSON structure."""
     leaf = tree.children_left < 0
     return dict(output=output, outputs=values.shape[1], left=tree.children_left.tolist(), right=tree.children_right.tolist(),
-                column=np.where(leaf, -1, tree.feature).tolist(), threshold=np.where(leaf, 0.0, tree.threshold).tolist(),
+                column=np.where(leaf, -1, tree.feature).tolist(), threshold=np.where(leaf, 0.0, _bounds_of_f32(tree.threshold)).tolist(),
                 missing_left=[0] * len(leaf), gain=[0.0] * len(leaf), cover=tree.weighted_n_node_samples.tolist(),
                 count=tree.n_node_samples.tolist(), values=values.ravel().tolist())
 

@@ -10,17 +10,17 @@
 namespace tutti::learn {
 
 // Returns the rows [begin, end) as dense rows of T: a pointer into the matrix if it stores them that way, otherwise a
-// copy in `buffer`. kCsc is not supported.
+// copy in `buffer`, with `absent` for the entries that a sparse matrix does not store. kCsc is not supported.
 template <class T>
 const T* dense_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                    std::vector<T>& buffer, std::int64_t& row_stride) {
+                    std::vector<T>& buffer, std::int64_t& row_stride, T absent = 0) {
   const bool has_type = matrix.dtype == DTypeOf<T>::value;
   if (matrix.storage == Storage::kDense && has_type && matrix.column_stride == 1) {
     row_stride = matrix.row_stride;
     return static_cast<const T*>(matrix.values) + begin * matrix.row_stride;
   }
   row_stride = matrix.columns;
-  buffer.assign((end - begin) * matrix.columns, T{0});
+  buffer.assign((end - begin) * matrix.columns, absent);
   const auto number = [&](std::int64_t at) {
     return matrix.dtype == DType::kF32
                ? static_cast<T>(static_cast<const float*>(matrix.values)[at])

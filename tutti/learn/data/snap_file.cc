@@ -10,6 +10,7 @@
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 #include "tutti/learn/data/mapped_file.h"
+#include "tutti/os/atomic_file.h"
 
 namespace tutti::learn {
 namespace {
@@ -88,7 +89,8 @@ Matrix read_sparse(Cursor& cursor, const std::vector<std::uint32_t>& counts, std
 
 class Writer {
  public:
-  explicit Writer(const std::filesystem::path& path) : path_(path), file_(path, std::ios::binary) {}
+  explicit Writer(const std::filesystem::path& path)
+      : target_(path), file_(target_.draft(), std::ios::binary) {}
 
   template <class T>
   void put(const T* values, std::int64_t count) {
@@ -101,12 +103,14 @@ class Writer {
   }
   void finish() {
     file_.close();
-    if (!file_)
-      throw IoError("DDL-9-02", fmt::format("{}: cannot write the file.", path_.string()));
+    if (!file_ || target_.commit())
+      throw IoError("DDL-9-02",
+                    fmt::format("{}: cannot write the file. Check that the disk is not full.",
+                                target_.target().string()));
   }
 
  private:
-  std::filesystem::path path_;
+  os::AtomicFile target_;  // before the file, which is closed first
   std::ofstream file_;
 };
 

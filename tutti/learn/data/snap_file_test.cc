@@ -57,6 +57,15 @@ TEST_F(SnapFile, RowsWithoutValuesHaveUnitNorm) {
               testing::ElementsAre(0.5f, 0.5f, 0.5f, 0.5f, 0, 1, 0, 0));
 }
 
+TEST_F(SnapFile, FailedWriteKeepsTheOldFile) {
+  write_snap(path_, parse_svmlight("1 1:0.5 3:-2\n-1 2:4\n", "f"));
+  const std::string good = bytes();
+  DataSet too_wide;
+  too_wide.features = {.rows = 0, .columns = std::int64_t{1} << 40};
+  EXPECT_THROW(write_snap(path_, too_wide), ConfigError);
+  EXPECT_EQ(bytes(), good);
+}
+
 TEST_F(SnapFile, DamageIsDetectedOrHarmless) {
   DataSet data = parse_svmlight("1 1:0.5 3:-2\n-1 2:4\n1 1:1 2:2 3:3 4:4\n-1\n", "f");
   write_snap(path_, data);

@@ -264,7 +264,9 @@ MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& fil
                                       std::span<const std::int32_t> classes, int count,
                                       std::span<const double> weights, const GlmOptions& options,
                                       std::int64_t memory_limit, StreamStats* use) {
-  check_multinomial({file->rows(), file->schema().columns}, classes, count, weights, options);
+  const Shape shape{file->rows(), file->schema().columns};
+  check_multinomial(shape, classes, count, weights, options);
+  shape.over(options.ranks);
   const std::int64_t held = static_cast<std::int64_t>(classes.size() * 4 + weights.size() * 8);
   const std::int64_t others =
       other_bytes(*file, Solver::kNewtonCg, !weights.empty(), options.l1 > 0, count) + held;

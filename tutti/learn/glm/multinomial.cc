@@ -12,6 +12,7 @@ MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::in
   Threads threads(options.threads);
   check_multinomial({features.rows, features.columns}, classes, count, weights, options);
   check(features, threads);
+  Shape{features.rows, features.columns}.over(options.ranks);
   const auto solve = [&]<class T>(const std::unique_ptr<DesignMatrix<T>>& design) {
     return solve_multinomial(*design, classes, count, weights, options);
   };

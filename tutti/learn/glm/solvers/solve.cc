@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -52,7 +53,13 @@ std::size_t first_wrong(Loss loss, std::span<const double> labels) {
 
 Shape Shape::over(comm::Communicator* ranks) const {
   Shape all = *this;
-  if (ranks != nullptr) ranks->all_reduce({&all.rows, 1, DType::kI64});
+  if (ranks == nullptr) return all;
+  ranks->all_reduce({&all.rows, 1, DType::kI64});
+  std::array<std::int64_t, 2> extremes = {columns, -columns};
+  ranks->all_reduce(Buffer::of<std::int64_t>(extremes), ReduceOp::kMax);
+  if (extremes[0] != -extremes[1])
+    refuse(fmt::format("The ranks have between {} and {} columns. Pass the same columns on all.",
+                       -extremes[1], extremes[0]));
   return all;
 }
 

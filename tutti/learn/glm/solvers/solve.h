@@ -12,7 +12,8 @@ struct Shape {
   std::int64_t rows = 0, columns = 0;
   bool is_sparse = false;
 
-  // The shape with the rows of all ranks, so all ranks make the same choice.
+  // The shape with the rows of all ranks, so all ranks make the same choice. Throws ConfigError on all ranks if they
+  // differ in the number of columns.
   Shape over(comm::Communicator* ranks) const;
 };
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "tutti/learn/tree/io/export.h"
 
@@ -134,13 +136,18 @@ class Writer {
                          field(above.column), is_left ? "lessOrEqual" : "greaterThan", limit);
     }
     const auto& set = tree.category_sets[above.categories];
-    std::string codes;
-    for (const std::int64_t code : set.left)
-      codes += fmt::format("{}{}", codes.empty() ? "" : " ", code);
+    // The side that lists its codes is the one that unknown categories do not go to.
+    std::vector<std::int64_t> listed = set.left;
+    if (above.missing_left) {
+      listed.clear();
+      std::set_difference(set.known.begin(), set.known.end(), set.left.begin(), set.left.end(),
+                          std::back_inserter(listed));
+    }
     return fmt::format(
         "<SimpleSetPredicate field=\"{}\" booleanOperator=\"{}\"><Array type=\"int\" "
         "n=\"{}\">{}</Array></SimpleSetPredicate>",
-        field(above.column), is_left ? "isIn" : "isNotIn", set.left.size(), codes);
+        field(above.column), is_left != above.missing_left ? "isIn" : "isNotIn", listed.size(),
+        fmt::join(listed, " "));
   }
 
   void node(const Tree& tree, std::int32_t at, int output, const std::string& test) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +17,21 @@ using Json = nlohmann::json;
 
 [[noreturn]] void refuse_xgboost(const std::string& what) {
   throw ConfigError("DDL-9-24", fmt::format("this XGBoost model cannot be read: {}", what));
+}
+
+// XGBoost rounds values to f32 before it compares them. Returns the largest f64 number that is rounded to at most
+// `bound`.
+double bound_of_f32(float bound) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (std::isinf(bound)) return static_cast<double>(bound);
+  const float above = std::nextafter(bound, kInfinity);
+  const double gap =
+      std::isinf(above)
+          ? static_cast<double>(bound) - static_cast<double>(std::nextafter(bound, -kInfinity))
+          : static_cast<double>(above) - static_cast<double>(bound);
+  const double middle = static_cast<double>(bound) + gap / 2;
+  const bool is_even = (std::bit_cast<std::uint32_t>(bound) & 1) == 0;  // ties are rounded to even
+  return is_even ? middle : std::nextafter(middle, -std::numeric_limits<double>::infinity());
 }
 
 Tree read_tree(const Json& json) {
@@ -38,8 +55,8 @@ Tree read_tree(const Json& json) {
     const Json& default_left = json.at("default_left").at(i);
     node.missing_left =
         default_left.is_boolean() ? default_left.get<bool>() : default_left.get<int>() != 0;
-    node.threshold =
-        static_cast<double>(std::nextafter(condition, -std::numeric_limits<float>::infinity()));
+    node.threshold = bound_of_f32(
+        std::nextafter(condition, -std::numeric_limits<float>::infinity()));
   }
   Tree tree;
   if (size == 0 || !renumber(nodes, values, tree))
@@ -82,6 +99,25 @@ Json parse_xgboost(std::string_view bytes) {
   }
 }
 
+// Number of trees up to the best round of early stopping, which predictions of XGBClassifier and XGBRegressor use;
+// unlimited without early stopping.
+std::size_t trees_of_best_round(const Json& learner, std::size_t outputs) {
+  if (!learner.contains("attributes") || !learner.at("attributes").contains("best_iteration"))
+    return std::numeric_limits<std::size_t>::max();
+  const auto number = [](const Json& text) { return std::stoul(text.get<std::string>()); };
+  const Json& model = learner.at("gradient_booster").at("model");
+  const std::size_t round = number(learner.at("attributes").at("best_iteration")) + 1;
+  if (model.contains("iteration_indptr") && round < model.at("iteration_indptr").size())
+    return model.at("iteration_indptr").at(round).get<std::size_t>();
+  return round * outputs * number(model.at("gbtree_model_param").at("num_parallel_tree"));
+}
+
+// XGBoost 3 writes a list.
+double read_base_score(std::string text) {
+  std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+  return std::stod(text);
+}
+
 }  // namespace
 
 Model import_xgboost(std::string_view text) try {
@@ -95,12 +131,18 @@ Model import_xgboost(std::string_view text) try {
   model.columns = std::stoi(parameters.at("num_feature").get<std::string>());
   model.outputs = std::max(1, std::stoi(parameters.at("num_class").get<std::string>()));
   model.link = xgboost_link(objective);
-  const double base = std::stod(parameters.at("base_score").get<std::string>());
+  const double base = read_base_score(parameters.at("base_score").get<std::string>());
   model.base.assign(model.outputs, to_raw(objective, model.link, base));
   if (learner.contains("feature_names"))
     model.column_names = learner.at("feature_names").get<std::vector<std::string>>();
   for (const Json& tree : booster.at("model").at("trees")) model.trees.push_back(read_tree(tree));
   model.tree_output = booster.at("model").at("tree_info").get<std::vector<int>>();
+  model.absent_is_missing = true;
+  const std::size_t used = trees_of_best_round(learner, static_cast<std::size_t>(model.outputs));
+  if (used < model.trees.size()) {
+    model.trees.resize(used);
+    model.tree_output.resize(used);
+  }
   model.check();
   return model;
 } catch (const nlohmann::json::exception& error) {

@@ -126,6 +126,7 @@ std::string to_json(const Model& model) {
                     {"trees", ModelJson::array()}};
   for (std::size_t t = 0; t < model.trees.size(); ++t)
     json["trees"].push_back(tree_to_json(model.trees[t], model.tree_output[t]));
+  if (model.absent_is_missing) json["absent_is_missing"] = true;
   if (!model.fourier_learners.empty()) json["waves"] = fourier_to_json(model);
   return json.dump();
 }
@@ -148,6 +149,7 @@ Model from_json(std::string_view text) try {
     model.trees.push_back(tree_from_json(tree));
     model.tree_output.push_back(tree.at("output").get<int>());
   }
+  model.absent_is_missing = json.value("absent_is_missing", false);
   if (json.contains("waves")) fourier_from_json(json.at("waves"), model);
   model.check();
   return model;

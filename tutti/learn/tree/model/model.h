@@ -46,6 +46,8 @@ struct Model {
   // Heterogeneous boosting: base learners other than trees.
   std::vector<FourierLearner> fourier_learners = {};
   std::vector<FourierColumn> fourier_columns = {};  // one per column if there are Fourier learners
+  // Entries that a sparse matrix does not store are missing instead of 0, as in XGBoost.
+  bool absent_is_missing = false;
 
   // Total gain per column, normalised to sum 1; zeros if there are no splits.
   std::vector<double> importances() const;

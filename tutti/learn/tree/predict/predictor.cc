@@ -25,6 +25,7 @@ struct Predictor::Common {
   std::vector<std::int32_t> index_in_tree;  // per packed node
   std::vector<double> values, base;         // of leaves
   double factor = 1;
+  double absent = 0;  // value of the entries that a sparse matrix does not store
   // Category sets, evaluated one node at a time.
   std::vector<Tree::CategorySet> category_sets;
   // Base learners other than trees.
@@ -63,15 +64,12 @@ std::vector<std::int32_t> packing_order(const Tree& tree) {
   return order;
 }
 
-bool is_f32(double value) {
-  return static_cast<double>(static_cast<float>(value)) == value;
-}
-
-bool has_single_thresholds(const Model& model) {
-  for (const Tree& tree : model.trees)
-    for (const Node& node : tree.nodes)
-      if (!is_f32(node.threshold)) return false;
-  return true;
+// Largest f32 number up to `value`: f32 values are compared with it as with `value` itself.
+float single_threshold(double value) {
+  const auto near = static_cast<float>(value);
+  return static_cast<double>(near) > value
+             ? std::nextafter(near, -std::numeric_limits<float>::infinity())
+             : near;
 }
 
 bool is_left_category(const Tree::CategorySet& set, double value, bool missing_left) {
@@ -121,10 +119,11 @@ void walk(const Packed& packed, const std::vector<Tree::CategorySet>& sets, int 
 Predictor::Predictor(const Model& model)
     : columns_(model.columns), outputs_(model.outputs), common_(std::make_unique<Common>()) {
   model.check();
-  const bool has_single = has_single_thresholds(model);
+  const bool has_single = model.fourier_learners.empty();
   double_ = std::make_unique<Packed<double>>();
   if (has_single) single_ = std::make_unique<Packed<float>>();
   common_->base = model.base;
+  if (model.absent_is_missing) common_->absent = std::numeric_limits<double>::quiet_NaN();
   common_->fourier_learners = model.fourier_learners;
   for (const FourierLearner& learner : model.fourier_learners)
     common_->features.emplace_back(model.fourier_columns, learner);
@@ -157,7 +156,7 @@ Predictor::Predictor(const Model& model)
                                tree.value(from).end());
       double_->nodes.push_back({threshold, column, left, extra});
       if (has_single)
-        single_->nodes.push_back({static_cast<float>(threshold), column, left, extra});
+        single_->nodes.push_back({single_threshold(threshold), column, left, extra});
     }
   }
 }
@@ -242,7 +241,7 @@ void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& jo
   threads.for_range(matrix.rows, block, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
     std::int64_t row_stride = 0;
-    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride);
+    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
     std::array<std::int32_t, kWalks> at;
     for (std::size_t t = 0; t < common_->trees.size(); ++t) {
       const auto& tree = common_->trees[t];
@@ -273,7 +272,7 @@ void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads&
   threads.for_range(matrix.rows, 512, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
     std::int64_t row_stride = 0;
-    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride);
+    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
     for (std::int64_t row = begin; row < end; ++row)
       add_fourier_features(rows + (row - begin) * row_stride,
                            out.data() + static_cast<std::size_t>(row) * outputs);

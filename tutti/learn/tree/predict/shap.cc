@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
@@ -141,11 +142,12 @@ std::vector<double> shap_values(const Model& model, const Matrix& matrix, Thread
   }
   const Matrix rows =
       matrix.storage == Storage::kCsc ? to_storage(matrix, Storage::kCsr, threads) : matrix;
+  const double absent = model.absent_is_missing ? std::numeric_limits<double>::quiet_NaN() : 0;
   std::vector<double> out(static_cast<std::size_t>(matrix.rows) * means.size());
   threads.for_range(matrix.rows, 16, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> buffer;
     std::int64_t stride = 0;
-    const double* dense = dense_rows(rows, begin, end, buffer, stride);
+    const double* dense = dense_rows(rows, begin, end, buffer, stride, absent);
     for (std::int64_t row = begin; row < end; ++row) {
       double* own = out.data() + static_cast<std::size_t>(row) * means.size();
       std::copy(means.begin(), means.end(), own);
