@@ -40,8 +40,19 @@ class _PatchedLinear(Patched):
             warnings.filterwarnings("ignore", "the duality gap stays", ConvergenceWarning)
             return super().fit(X, y, sample_weight, **options)
 
+    def _take(self, X, model, *names):
+        """Copy attributes; `coef_` and `intercept_` have the type of float32 rows, as in scikit-learn."""
+        super()._take(X, model, *names)
+        is_single = getattr(X, "dtype", None) == np.float32
+        self.coef_ = self.coef_.astype(np.float32, copy=False) if is_single else self.coef_
+        if not isinstance(self.intercept_, np.ndarray):
+            self.intercept_ = (np.float32 if is_single else np.float64)(self.intercept_)
+        elif is_single:
+            self.intercept_ = self.intercept_.astype(np.float32)
+
     def _start_of(self, model):
         if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
+            refuse(**{"a start that is not finite": not np.isfinite(self.coef_).all()})
             model.set_params(warm_start=True)
             model.coef_, model.intercept_ = self.coef_, self.intercept_
         return model
@@ -109,7 +120,8 @@ class LinearRegression(_OneTarget, sklearn.linear_model.LinearRegression):
 
     def _fit_ours(self, X, y, sample_weight):
         refuse(positive=self.positive, **{"sparse data": sp.issparse(X), "several targets": np.asarray(y).ndim != 1})
-        rows = self._validate_data(X)
+        rows = self._validate_data(X, accept_sparse=True)
+        refuse(**{"sparse columns": sp.issparse(rows)})
         lengths = self._lengths(rows, linear.LinearRegression()._weights(sample_weight, rows))
         model = linear.LinearRegression(fit_intercept=self.fit_intercept, tol=1e-14, n_jobs=threads_of(self.n_jobs))
         self._fit_one_target(model, X, y, sample_weight)
@@ -137,6 +149,8 @@ class Ridge(_OneTarget, sklearn.linear_model.Ridge):
 
     def _fit_ours(self, X, y, sample_weight):
         refuse(positive=self.positive, solver=self.solver == "lbfgs", alpha=np.ndim(self.alpha) > 0 or self.alpha == 0)
+        if sp.issparse(X) and self.fit_intercept:  # scikit-learn warns of these, or raises
+            refuse(solver=self.solver not in ("auto", "sparse_cg"))
         model = linear.Ridge(self.alpha, fit_intercept=self.fit_intercept, tol=1e-14, n_jobs=threads_of(None))
         self._fit_one_target(model, X, y, sample_weight)
         self.n_iter_ = None
@@ -147,7 +161,7 @@ class ElasticNet(_OneTarget, sklearn.linear_model.ElasticNet):
     _ours = linear.ElasticNet
 
     def _fit_ours(self, X, y, sample_weight):
-        refuse(positive=self.positive, alpha=self.alpha == 0, max_iter=self.max_iter == 0)
+        refuse(positive=self.positive, alpha=self.alpha == 0, max_iter=self.max_iter == 0, precompute=isinstance(self.precompute, np.ndarray))
         model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=_gap(self.tol), max_iter=_steps(self.max_iter),
                            n_jobs=threads_of(None), **self._mixture())
         self._fit_one_target(model, X, y, sample_weight)
@@ -169,12 +183,13 @@ class _PatchedGeneral(_OneTarget):
     """Base class of the patched Poisson and gamma regressors."""
 
     def _fit_ours(self, X, y, sample_weight):
-        refuse(solver=not isinstance(self.solver, str), max_iter=self.max_iter == 0)
+        refuse(solver=not isinstance(self.solver, str), max_iter=self.max_iter == 0, alpha=self.alpha == 0)
         y = column_or_1d(y, warn=True)
         self._base_loss = self._get_loss()
         if not self._base_loss.in_y_true_range(np.asarray(y, dtype=np.float64)):
             raise NotOurs("labels that this loss cannot have")
-        model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=_gap(self.tol), max_iter=_steps(self.max_iter),
+        # Newton's method squares the error with each step: nearly no time for a gap at the limit of precision.
+        model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=1e-14, max_iter=_steps(self.max_iter),
                            n_jobs=threads_of(None), verbose=self.verbose)
         self._fit_one_target(model, X, y, sample_weight)
 

@@ -34,7 +34,7 @@ class _PatchedTrees(Patched):
     def _grow(self, X, y, sample_weight, **more):
         """Return (model of tutti.learn, X, y), and set the attributes common to all trees."""
         criteria = ("gini", "entropy", "log_loss") if is_classifier(self) else ("squared_error",)
-        refuse(ccp_alpha=self.ccp_alpha > 0, criterion=self.criterion not in criteria)
+        refuse(criterion=self.criterion not in criteria)
         rows, y = self._validate_data(X, y, validate_separately=(_ROWS, _LABELS))
         refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1, "inconsistent numbers of labels and rows": len(y) != rows.shape[0]})
         y = y.reshape(-1)
@@ -51,6 +51,12 @@ class _PatchedTrees(Patched):
         rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
         return leaf_variances(model.model_, rows, y.astype(np.float64), model._weights(sample_weight, rows), model._draws, model._threads())
 
+    def _warn_of_auto(self):
+        if self.max_features == "auto":
+            same = "'sqrt'" if is_classifier(self) else "1.0"
+            warnings.warn(f"`max_features='auto'` has been deprecated in 1.1 and will be removed in 1.3. To keep the past behaviour, explicitly set "
+                          f"`max_features={same}`.", FutureWarning, stacklevel=4)
+
     def _columns(self):
         default = "sqrt" if is_classifier(self) else None
         return columns_per_node(self.max_features, self.n_features_in_, default) or self.n_features_in_
@@ -63,12 +69,14 @@ class _PatchedTree(_PatchedTrees):
 
     def _fit_ours(self, X, y, sample_weight):
         refuse(splitter=not isinstance(self.splitter, str))
+        self._warn_of_auto()
         model, rows, y = self._grow(X, y, sample_weight)
         self.max_features_ = self._columns()
         if is_classifier(self):
             self.tree_ = as_known_tree(model.model_, 0, self.n_classes_, self.criterion)
         else:
             self.tree_ = as_known_tree(model.model_, 0, 0, self.criterion, self._leaf_variances(model, rows, y, sample_weight)[0])
+        self._prune_tree()
 
 
 class DecisionTreeClassifier(_PatchedTree, sklearn.tree.DecisionTreeClassifier):
@@ -90,7 +98,8 @@ class _PatchedForest(_PatchedTrees):
 
     def _fit_ours(self, X, y, sample_weight):
         kind = getattr(self, "class_weight", None)
-        refuse(oob_score=self.oob_score and not self.bootstrap, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
+        refuse(ccp_alpha=self.ccp_alpha > 0, oob_score=self.oob_score and not self.bootstrap, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
+        self._warn_of_auto()
         random = check_random_state(self.random_state)
         self._validate_estimator()
         model, rows, y = self._grow(X, y, sample_weight, random_state=random.randint(2**31 - 1))

@@ -357,3 +357,57 @@ def test_progress_is_shown(estimator, capsys):
     for y in ((X[:, 0] > 0) * 1, np.digitize(X[:, 0], [-0.5, 0.5])):
         estimator.fit(X, y)
         assert "iteration 1: " in capsys.readouterr().out
+
+
+def counts_of_words(seed, rows, columns, spread=0.0):
+    """Counts of words with Zipf frequencies, and labels of a sparse linear teacher."""
+    random = np.random.default_rng(seed)
+    lengths = np.clip(random.lognormal(np.log(60), 1, rows), 3, 3000).astype(int)
+    frequency = 1 / np.arange(1, columns + 1) ** 1.05
+    words = random.choice(columns, size=lengths.sum(), p=frequency / frequency.sum())
+    X = sp.coo_matrix((np.ones(len(words)), (np.repeat(np.arange(rows), lengths), words)), shape=(rows, columns)).tocsr()
+    X = X.multiply(np.exp(spread * random.normal(size=columns))).tocsr()
+    signal = X @ (random.normal(size=columns) * (random.random(columns) < 0.05))
+    return X, (signal + random.normal(size=rows) * np.median(abs(signal)) > np.median(signal)).astype(int)
+
+
+@pytest.mark.parametrize("fit_intercept, most", [(False, 1.001), (True, 1.1)])
+def test_hinge_ends_near_the_optimum_on_counts(fit_intercept, most):
+    X, y = counts_of_words(0, 1000, 8000)
+    signs = 2 * y - 1
+
+    def objective(model):
+        margins = X @ model.coef_.ravel() + np.ravel(model.intercept_)
+        return 0.5 * (model.coef_ ** 2).sum() + np.maximum(0, 1 - signs * margins).sum()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ours = linear.LinearSVC(loss="hinge", fit_intercept=fit_intercept).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(loss="hinge", fit_intercept=fit_intercept, max_iter=100_000, tol=1e-6, random_state=0).fit(X, y)
+    assert objective(ours) <= most * objective(theirs)
+    assert objective(ours) == pytest.approx(ours.objective_)
+    assert ours.objective_ == min(ours.history_["train_obj"])
+    assert ours.n_iter_ == 1000 or not caught
+    assert all("max_iter" in str(one.message) for one in caught), "rounding is not the reason"
+
+
+@pytest.mark.parametrize("seed, rows, columns, spread", [(0, 800, 2000, 0.0), (1, 400, 4000, 0.0), (3, 800, 2000, 2.0), (4, 400, 4000, 2.0)])
+def test_newton_cg_with_l1_does_not_stop_early_on_counts(seed, rows, columns, spread):
+    X, y = counts_of_words(seed, rows, columns, spread)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference, ours = (linear.LogisticRegression(penalty="l1", C=10, solver=solver, max_iter=300).fit(X, y) for solver in ("working_set", "newton_cg"))
+    assert ours.objective_ <= 1.05 * reference.objective_
+
+
+def test_infinite_coefficients_and_column_vectors():
+    X = np.finfo(np.float64).max * np.random.default_rng(0).uniform(size=(10, 2))
+    with pytest.raises(ValueError, match="too large|not finite"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        linear.ElasticNet(alpha=0.1).fit(X, np.arange(10) % 2)
+    X, y = make_classification(100, 5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = snap_ml.SupportVectorMachine().fit(X, y)
+        column = snap_ml.SupportVectorMachine().fit(X, y[:, None])
+    np.testing.assert_array_equal(column.support_, model.support_)

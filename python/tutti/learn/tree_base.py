@@ -54,6 +54,11 @@ def check_at_least(name, value, least, above=False):
         raise ValueError(f"{name}={value!r} must be {'above' if above else 'at least'} {least}")
 
 
+def count_of(limit):
+    """Return a limit as an integer of 32 bits; 0 for None. No tree reaches the largest one."""
+    return min(int(limit or 0), 2**31 - 1)
+
+
 def encode(y, block=1 << 20):
     """Return the classes, and the class index of each label as float64. Works in blocks to bound temporary memory."""
     parts = [np.unique(y[i : i + block]) for i in range(0, len(y), block)]

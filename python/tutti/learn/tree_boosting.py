@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from tutti import _tree
 from tutti.learn.defaults import LEARNING_RATE, MAX_LEAVES, TREES
 from tutti.learn.matrices import byte_count
-from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep)
+from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, check_at_least, columns_per_node, count_of, keep)
 
 
 class _Boosted:
@@ -141,7 +141,7 @@ class _GradientBoosting:
         return dict(
             rounds=int(self.max_iter),
             learning_rate=float(self.learning_rate),
-            max_leaves=int(self.max_leaf_nodes or 0),
+            max_leaves=count_of(self.max_leaf_nodes),
             max_depth=int(self.max_depth or 0),
             min_samples_leaf=float(self.min_samples_leaf),
             l2=float(self.l2_regularization),
@@ -338,7 +338,7 @@ class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
     lambda_l2 : float, optional
         L2 penalty on leaf values.
     max_delta_step : float, optional
-        Maximum absolute leaf value before shrinkage; 0 means no limit.
+        Maximum absolute leaf value before shrinkage; 0 means 8 for classification, and no limit for regression.
     tree_select_probability : float, optional
         Probability that a round adds a tree.
     regularizer, fit_intercept : float, bool, optional

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from tutti import _tree
 from tutti.learn.defaults import TREES
 from tutti.learn.matrices import byte_count
-from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep, share_or_count)
+from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, check_at_least, columns_per_node, count_of, keep, share_or_count)
 from tutti.learn.tree_nodes import as_known_tree, paths
 
 
@@ -45,8 +45,8 @@ class _Grown:
         factor = 2 if classes == 2 else 1
         options = dict(
             classes=classes,
-            max_depth=int(self.max_depth or 0),
-            max_leaves=int(self.max_leaf_nodes or 0),
+            max_depth=count_of(self.max_depth),
+            max_leaves=count_of(self.max_leaf_nodes),
             min_samples_leaf=share_or_count("min_samples_leaf", self.min_samples_leaf, rows, 1),
             min_samples_split=share_or_count("min_samples_split", self.min_samples_split, rows, 2),
             min_weight_leaf=self.min_weight_fraction_leaf * total,
@@ -199,6 +199,8 @@ class _Forest(_Grown):
             if not self.bootstrap:
                 raise ValueError("max_samples requires bootstrap=True")
             samples = share_or_count("max_samples", self.max_samples, rows, 1) / rows
+            if samples > 1:
+                raise ValueError(f"`max_samples` must be <= n_samples={rows} but got value {self.max_samples}")
         return dict(trees=int(self.n_estimators), bootstrap=bool(self.bootstrap), samples=samples)
 
     def _more_tags(self):

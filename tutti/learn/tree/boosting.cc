@@ -45,6 +45,17 @@ void check(const BoostOptions& options, const ValidationSet* validation) {
   if (options.min_max_depth > options.max_depth) refuse("min_max_depth must not exceed max_depth.");
 }
 
+// See BoostOptions::max_step. The steps of all outputs of softmax add up.
+double default_max_step(const Objective& objective) {
+  constexpr double kMaxLogStep = 8;
+  const double outputs = objective.outputs();
+  switch (objective.link()) {
+    case Link::kIdentity: return std::numeric_limits<double>::infinity();
+    case Link::kSoftmax: return kMaxLogStep * (outputs - 1) / outputs;
+    default: return kMaxLogStep;
+  }
+}
+
 // Rows with their bins and the current sum of the trees.
 struct ScoredRows {
   const Targets& targets;
@@ -195,8 +206,8 @@ GrowOptions Booster::grow_options(std::uint64_t seed) const {
 }
 
 double Booster::step_of(double value) const {
-  if (options_.max_step > 0) value = std::clamp(value, -options_.max_step, options_.max_step);
-  return value * options_.learning_rate;
+  const double limit = options_.max_step > 0 ? options_.max_step : default_max_step(*objective_);
+  return std::clamp(value, -limit, limit) * options_.learning_rate;
 }
 
 double Booster::value_of(const NodeSums& sums, const SumScales& units) const {

@@ -73,8 +73,7 @@ WideRecord make_record(const Problem& problem, std::uint32_t row, double label, 
                        const WideRecord*) {
   const TargetScales& scales = problem.scales;
   const auto hessian = static_cast<std::uint32_t>(std::lround(weight / scales.weight_unit));
-  if (problem.options.classes == 2)
-    return {row, hessian, label > 0 ? std::int64_t{hessian} : 0};
+  if (problem.options.classes == 2) return {row, hessian, label > 0 ? std::int64_t{hessian} : 0};
   if (problem.options.classes > 0) return {row, hessian, static_cast<std::int64_t>(label)};
   return {row, hessian, label_units(scales, label, hessian)};
 }
@@ -221,10 +220,10 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                                   "classes 0 or at least 2, and samples above 0.",
                                   options.trees, options.classes, options.samples));
   check_structure(matrix, threads);
-  TargetScales scales = find_scales(targets, matrix.rows, options.classes, threads, communicator,
-                                    row_use(options));
-  const bool counts_rows = options.min_samples_leaf > 1 &&
-                           (options.bootstrap || !scales.has_equal_weights);
+  TargetScales scales =
+      find_scales(targets, matrix.rows, options.classes, threads, communicator, row_use(options));
+  const bool counts_rows =
+      options.min_samples_leaf > 1 && (options.bootstrap || !scales.has_equal_weights);
   scales.is_narrow = scales.is_narrow && !counts_rows;
   BinOptions bin_options = options.bins;
   bin_options.weights = targets.weights;

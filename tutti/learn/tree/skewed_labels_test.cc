@@ -158,9 +158,9 @@ std::int64_t least_rows(const Model& model, const Matrix& matrix, const std::vec
   for (std::size_t tree = 0; tree < trees; ++tree) {
     std::map<std::int32_t, std::int64_t> counts;
     for (std::int64_t row = 0; row < matrix.rows; ++row) {
-      const bool is_used = (w.empty() || w[static_cast<std::size_t>(row)] > 0) &&
-                           (!options.bootstrap ||
-                            bootstrap_copies(options, static_cast<int>(tree), row) > 0);
+      const bool is_used =
+          (w.empty() || w[static_cast<std::size_t>(row)] > 0) &&
+          (!options.bootstrap || bootstrap_copies(options, static_cast<int>(tree), row) > 0);
       if (is_used) ++counts[leaves[static_cast<std::size_t>(row) * trees + tree]];
     }
     for (const auto& [leaf, count] : counts) {

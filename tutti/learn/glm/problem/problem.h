@@ -82,9 +82,9 @@ class Tracker {
     return is_certain(objective, gap) ||
            (!is_single_ && gap <= kF64GapPrecision * std::max(objective, scale_));
   }
-  // Appends to the history. Returns whether to continue.
-  bool report(double objective, double gap) {
-    const int iteration = static_cast<int>(history_.size()) + 1;
+  // Appends to the history. Returns whether to continue. `iteration` 0: one more than the last.
+  bool report(double objective, double gap, int iteration = 0) {
+    if (iteration == 0) iteration = history_.empty() ? 1 : history_.back().iteration + 1;
     history_.push_back({iteration, passes_, watch_.seconds(), objective, gap});
     return !options_.on_progress || options_.on_progress(history_.back());
   }

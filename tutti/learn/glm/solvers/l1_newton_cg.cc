@@ -137,7 +137,13 @@ bool L1NewtonCg<T>::run_steps() {
     choose_free();
     step_.find_direction(kMaxL1Steps);
     const double before = state_.objective;
-    const bool is_better = step_.search_line();
+    bool is_better = step_.search_line();
+    if (!is_better) {
+      // Weights that stop at 0 bend the direction; the scaled gradient remains a descent direction. Where nearly all
+      // rows of a column are saturated, it is too long by many orders of magnitude.
+      step_.take_steepest_descent();
+      is_better = step_.search_line(1.0 / 16);
+    }
     stalls.note(before, state_.objective);
     if (!is_better || stalls.is_stalled()) return true;
   }

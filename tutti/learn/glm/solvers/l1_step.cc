@@ -116,9 +116,9 @@ bool L1Step<T>::take_trial(double step_size, double& predicted_change) {
 
 // If no weight was stopped at 0, a trial needs no pass over the data.
 template <class T>
-bool L1Step<T>::search_line() {
+bool L1Step<T>::search_line(double shrink) {
   double step_size = 1, predicted_change = 0;
-  for (int attempt = 0; attempt < kL1Halvings; ++attempt, step_size /= 2) {
+  for (int attempt = 0; attempt < kL1Halvings; ++attempt, step_size *= shrink) {
     if (take_trial(step_size, predicted_change)) {
       std::copy(next_.begin(), next_.end(), search_.begin());
       rows_.multiply(search_, iterate_.trial);

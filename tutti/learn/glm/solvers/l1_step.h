@@ -45,8 +45,8 @@ class L1Step {
   // if stopping at 0 has bent the Newton step.
   void take_steepest_descent();
   // Backtracking line search along the direction. Returns false, without changing anything, if the objective does not
-  // decrease enough.
-  bool search_line();
+  // decrease enough. `shrink` is the ratio of successive steps.
+  bool search_line(double shrink = 0.5);
 
   // Inputs of a step, set by the caller: the diagonal of the Hessian of the loss; the pseudo-gradient, i.e. the
   // derivative of the objective on the side of 0 of each free weight; and that side (-1 or 1; 0: not free).

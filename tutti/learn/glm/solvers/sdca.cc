@@ -1,6 +1,8 @@
 #include "tutti/learn/glm/solvers/sdca.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -13,7 +15,10 @@
 namespace tutti::learn {
 namespace {
 
+// Rows are shuffled in buckets, so their memory is read in order. Small data stays in the cache: single rows converge
+// in fewer epochs.
 constexpr std::int64_t kBucketRows = 64;
+constexpr std::int64_t kCachedEntries = 1 << 20;
 constexpr std::int64_t kRowsPerReplica = 50000;
 constexpr std::int64_t kMaxReplicas = 4;
 constexpr int kRoundsPerEpoch = 4;
@@ -44,6 +49,8 @@ class Sdca {
   void run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights);
   void exchange();
   void measure();
+  void keep_if_best(double objective, double intercept);
+  double best_shift() const;
   T product(std::int64_t row, const T* vector) const {
     if (sparse_ != nullptr) return sparse_dot(sparse_->rows_view(), row, vector);
     return static_cast<T>(dot(dense_->row(row), vector, columns_));
@@ -62,6 +69,7 @@ class Sdca {
   std::vector<T> duals_, margins_, squares_;
   std::vector<T> weights_;  // the intercept last
   std::vector<std::vector<T>> replicas_;
+  std::int64_t bucket_rows_ = kBucketRows;
   std::vector<std::int64_t> bucket_order_;  // first rows of the buckets, shuffled for this epoch
   std::vector<T> exchanged_;                // weights at the last exchange between ranks
   int inner_rounds_ = 1, rounds_since_ = 0;
@@ -69,7 +77,11 @@ class Sdca {
   Stopwatch watch_;
   double ridge_ = 0, intercept_ridge_ = 0, centre_ = 0, aggregation_ = 1;
   bool has_intercept_ = false, is_free_ = false;
-  double objective_ = 0, gap_ = 0;
+  // Best iterate so far: the primal objective of the iterates oscillates.
+  std::vector<T> best_weights_;
+  double objective_ = std::numeric_limits<double>::infinity(), gap_ = 0;
+  double bound_ =
+      -std::numeric_limits<double>::infinity();  // of the objective, without a free intercept
 };
 
 template <class T>
@@ -104,6 +116,10 @@ void Sdca<T>::start() {
   aggregation_ =
       static_cast<double>(count) * (design_.ranks() != nullptr ? design_.ranks()->size() : 1);
   inner_rounds_ = std::max(1, options.inner_rounds);
+  const std::int64_t entries = sparse_ != nullptr && !design_.is_streamed()
+                                   ? sparse_->rows_view().offsets[design_.rows()]
+                                   : design_.rows() * columns_;
+  if (entries <= kCachedEntries) bucket_rows_ = 1;
 }
 
 template <class T>
@@ -136,7 +152,7 @@ void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
     replicas_[k] = weights_;
     const std::int64_t pieces = count * rounds, piece = round * count + k;
     for (std::int64_t i = buckets * piece / pieces; i < buckets * (piece + 1) / pieces; ++i)
-      run_bucket(bucket_order_[i], std::min(end, bucket_order_[i] + kBucketRows), replicas_[k]);
+      run_bucket(bucket_order_[i], std::min(end, bucket_order_[i] + bucket_rows_), replicas_[k]);
   });
   design_.threads().for_range(columns_ + 1, 16384, [&](std::int64_t begin, std::int64_t last) {
     for (std::int64_t j = begin; j < last; ++j) {
@@ -182,7 +198,7 @@ void Sdca<T>::run_epoch(std::mt19937_64& random) {
   const int rounds = design_.is_streamed() ? 1 : kRoundsPerEpoch;
   design_.for_ranges([&](std::int64_t begin, std::int64_t end) {
     bucket_order_.clear();
-    for (std::int64_t row = begin; row < end; row += kBucketRows) bucket_order_.push_back(row);
+    for (std::int64_t row = begin; row < end; row += bucket_rows_) bucket_order_.push_back(row);
     for (std::size_t i = bucket_order_.size(); i > 1; --i)
       std::swap(bucket_order_[i - 1], bucket_order_[random() % i]);
     for (int round = 0; round < rounds; ++round) {
@@ -230,9 +246,48 @@ void Sdca<T>::measure() {
   dual -= ridge_ * squares / 2;
   if (has_intercept_) dual -= dual_sum * dual_sum / (2 * intercept_ridge_) + centre_ * dual_sum;
   if (has_intercept_ && !is_free_) primal += intercept_ridge_ * intercept * intercept / 2;
-  objective_ = primal;
+  keep_if_best(primal, intercept);
+  if (!is_free_) {
+    bound_ = std::max(bound_, std::min(primal, dual));
+    gap_ = objective_ - bound_;
+    return;
+  }
   // While an unpenalised intercept still moves, the cost of moving it is not yet part of the primal value.
-  gap_ = std::abs(primal - dual) + (is_free_ ? dual_sum * dual_sum / intercept_ridge_ : 0);
+  gap_ = std::abs(primal - dual) + dual_sum * dual_sum / intercept_ridge_;
+  if (loss != Loss::kHinge || design_.ranks() != nullptr) return;
+  const double shift = best_shift();
+  for (T& margin : margins_) margin += static_cast<T>(shift);
+  const double shifted = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return loss_terms(loss, margins_.data() + begin, problem_.labels.data() + begin,
+                      problem_.weights_at(begin), end - begin, first.data() + begin,
+                      second.data() + begin);
+  });
+  keep_if_best(shifted + ridge_ * squares / 2, intercept + shift);
+}
+
+template <class T>
+void Sdca<T>::keep_if_best(double objective, double intercept) {
+  if (!(objective < objective_)) return;
+  objective_ = objective;
+  best_weights_ = weights_;
+  best_weights_[columns_] = static_cast<T>(intercept);
+}
+
+// Change of the intercept that minimises the hinge losses of the rows: the slope of their sum rises by the weight of a
+// row where its margin reaches its label.
+template <class T>
+double Sdca<T>::best_shift() const {
+  std::vector<std::pair<double, double>> rises;
+  double slope = 0;
+  for (std::size_t r = 0; r < margins_.size(); ++r) {
+    const double weight = problem_.weights.empty() ? 1 : static_cast<double>(problem_.weights[r]);
+    rises.emplace_back(static_cast<double>(problem_.labels[r] - margins_[r]), weight);
+    if (problem_.labels[r] > 0) slope -= weight;
+  }
+  std::sort(rises.begin(), rises.end());
+  for (const auto& [shift, weight] : rises)
+    if ((slope += weight) >= 0) return shift;
+  return 0;
 }
 
 template <class T>
@@ -254,7 +309,8 @@ void Sdca<T>::run_epochs() {
     run_epoch(random);
     if (--until_measured == 0 || epoch == problem_.options.max_iterations) {
       measure();
-      if (!tracker_.report(objective_, gap_) || tracker_.is_within_tolerance(objective_, gap_))
+      if (!tracker_.report(objective_, gap_, epoch) ||
+          tracker_.is_within_tolerance(objective_, gap_))
         break;
       until_measured = epoch < 8 ? 1 : epoch / 8;
     }
@@ -264,7 +320,11 @@ void Sdca<T>::run_epochs() {
 template <class T>
 Solution Sdca<T>::run() {
   tracker_.run([&] { run_epochs(); });
-  Solution solution = tracker_.found(weights_, objective_, gap_);
+  if (best_weights_.empty()) {  // stopped before the first measurement
+    best_weights_ = weights_;
+    objective_ = 0;
+  }
+  Solution solution = tracker_.found(best_weights_, objective_, gap_);
   if (!has_intercept_) solution.intercept = 0;
   solution.inner_rounds = inner_rounds_;
   return solution;

@@ -29,8 +29,10 @@ class LabelRange {
     const auto gradient = static_cast<double>(record.gradient);
     const auto hessian = static_cast<double>(record.hessian);
     // Integer division is exact for integer sample weights.
-    const double label = rounding_ == 0 ? static_cast<double>(record.gradient / static_cast<std::int64_t>(record.hessian))
-                                        : gradient / hessian;
+    const double label =
+        rounding_ == 0
+            ? static_cast<double>(record.gradient / static_cast<std::int64_t>(record.hessian))
+            : gradient / hessian;
     const double slack = rounding_ / hessian + 1e-15 * rounding_ * std::abs(label);
     bounds_[0] = std::max(bounds_[0], label - slack);
     bounds_[1] = std::max(bounds_[1], -(label + slack));

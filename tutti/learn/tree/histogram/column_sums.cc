@@ -50,8 +50,7 @@ void take(const std::uint64_t* words, int bin, const HistogramShape& shape, Colu
   const auto at = static_cast<std::size_t>(sums.size);
   const std::uint64_t* const cell = words + static_cast<std::size_t>(bin) * words_of<kKind>(shape);
   Cell<kKind>::read(cell, shape, sums.gradients[at], sums.hessians[at]);
-  sums.counts[at] =
-      shape.counts_rows ? static_cast<std::int64_t>(cell[shape.sums_per_bin()]) : 0;
+  sums.counts[at] = shape.counts_rows ? static_cast<std::int64_t>(cell[shape.sums_per_bin()]) : 0;
   sums.bins[at] = bin;
   sums.size += (sums.gradients[at] | sums.hessians[at] | sums.counts[at]) != 0 ? 1 : 0;
 }
@@ -73,7 +72,8 @@ void read_all(const HistogramShape& shape, const std::uint64_t* words, int bins,
 
 template <Kind kKind, class Record>
 void read_records(const BinnedData& data, int column, std::span<const Record> records,
-                  const HistogramShape& shape, std::uint64_t* words, std::array<std::uint64_t, 4>& used, ColumnSums& sums) {
+                  const HistogramShape& shape, std::uint64_t* words,
+                  std::array<std::uint64_t, 4>& used, ColumnSums& sums) {
   const std::uint8_t* bins = data.column(column);
   const auto stride = static_cast<std::size_t>(data.stride());
   const std::size_t per_bin = words_of<kKind>(shape);

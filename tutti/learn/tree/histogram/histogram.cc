@@ -134,8 +134,8 @@ void add_counted_blocks(const BinnedData& data, std::span<const int> columns,
                         std::span<const WideRecord> records, const HistogramShape& shape,
                         std::uint64_t* histogram) {
   add_blocks(data, columns, records, shape, histogram,
-             [kind = shape.kind, words = shape.words_per_bin()](
-                 const WideRecord& record, std::uint64_t* sums, unsigned bin) {
+             [kind = shape.kind, words = shape.words_per_bin()](const WideRecord& record,
+                                                                std::uint64_t* sums, unsigned bin) {
                add_counted(record, sums, bin, kind, words);
              });
 }

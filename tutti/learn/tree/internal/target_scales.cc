@@ -26,7 +26,7 @@ constexpr double kNarrowWeight = 15;
 struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
-  double weight = 0;        // maximum
+  double weight = 0;                                              // maximum
   double least_weight = std::numeric_limits<double>::infinity();  // above 0
   double has_fraction = 0;                                        // 1 if a weight is not an integer
 };

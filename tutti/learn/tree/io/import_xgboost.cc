@@ -25,10 +25,9 @@ double bound_of_f32(float bound) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (std::isinf(bound)) return static_cast<double>(bound);
   const float above = std::nextafter(bound, kInfinity);
-  const double gap =
-      std::isinf(above)
-          ? static_cast<double>(bound) - static_cast<double>(std::nextafter(bound, -kInfinity))
-          : static_cast<double>(above) - static_cast<double>(bound);
+  const double gap = std::isinf(above) ? static_cast<double>(bound) -
+                                             static_cast<double>(std::nextafter(bound, -kInfinity))
+                                       : static_cast<double>(above) - static_cast<double>(bound);
   const double middle = static_cast<double>(bound) + gap / 2;
   const bool is_even = (std::bit_cast<std::uint32_t>(bound) & 1) == 0;  // ties are rounded to even
   return is_even ? middle : std::nextafter(middle, -std::numeric_limits<double>::infinity());
@@ -55,8 +54,8 @@ Tree read_tree(const Json& json) {
     const Json& default_left = json.at("default_left").at(i);
     node.missing_left =
         default_left.is_boolean() ? default_left.get<bool>() : default_left.get<int>() != 0;
-    node.threshold = bound_of_f32(
-        std::nextafter(condition, -std::numeric_limits<float>::infinity()));
+    node.threshold =
+        bound_of_f32(std::nextafter(condition, -std::numeric_limits<float>::infinity()));
   }
   Tree tree;
   if (size == 0 || !renumber(nodes, values, tree))

@@ -155,8 +155,7 @@ Predictor::Predictor(const Model& model)
         common_->values.insert(common_->values.end(), tree.value(from).begin(),
                                tree.value(from).end());
       double_->nodes.push_back({threshold, column, left, extra});
-      if (has_single)
-        single_->nodes.push_back({single_threshold(threshold), column, left, extra});
+      if (has_single) single_->nodes.push_back({single_threshold(threshold), column, left, extra});
     }
   }
 }
@@ -241,7 +240,8 @@ void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& jo
   threads.for_range(matrix.rows, block, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
     std::int64_t row_stride = 0;
-    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
+    const T* rows =
+        dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
     std::array<std::int32_t, kWalks> at;
     for (std::size_t t = 0; t < common_->trees.size(); ++t) {
       const auto& tree = common_->trees[t];
@@ -272,7 +272,8 @@ void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads&
   threads.for_range(matrix.rows, 512, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
     std::int64_t row_stride = 0;
-    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
+    const T* rows =
+        dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
     for (std::int64_t row = begin; row < end; ++row)
       add_fourier_features(rows + (row - begin) * row_stride,
                            out.data() + static_cast<std::size_t>(row) * outputs);

@@ -115,8 +115,7 @@ SplitSearch::Candidate SplitSearch::best_of_squares(const ColumnSums& sums, cons
   }
   std::fill_n(gradients.begin() + range.end, 16, 0.0);
   std::fill_n(hessians.begin() + range.end, 16, 0.0);
-  const double gradient =
-      centred ? 0 : static_cast<double>(node.gradient) * rules_.scales.gradient;
+  const double gradient = centred ? 0 : static_cast<double>(node.gradient) * rules_.scales.gradient;
   const SplitCandidate candidate =
       best_split({gradients.data() + range.first, hessians.data() + range.first,
                   range.end - range.first, gradient, all, rules_.l2, least_hessian(node)});

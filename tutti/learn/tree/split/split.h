@@ -21,7 +21,7 @@ enum class Criterion : std::uint8_t {
 struct SplitRules {
   Criterion criterion = Criterion::kSquares;
   double l2 = 0;
-  double min_child_weight = 0;     // in units of the data, not of the integer sums
+  double min_child_weight = 0;  // in units of the data, not of the integer sums
   // Without row counts in the histograms, estimated from hessians if these are not all equal.
   double min_samples_leaf = 1;
   bool random_thresholds = false;  // extra trees: one random threshold per column
