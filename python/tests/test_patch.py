@@ -9,6 +9,7 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.ensemble
@@ -150,15 +151,45 @@ def test_several_classes_with_l1_work():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
+def test_trees_are_pruned(name):
+    X, y = datasets.load_iris(return_X_y=True)
+    full = getattr(snap_ml.patched_trees, name)(random_state=0).fit(X, y)
+    for alpha in (0.01, 0.02):
+        theirs, ours = (getattr(place, name)(ccp_alpha=alpha, random_state=0).fit(X, y) for place in (sklearn.tree, snap_ml.patched_trees))
+        assert ours.engine_ == "tutti"
+        assert ours.get_n_leaves() == theirs.get_n_leaves() < full.get_n_leaves()
+        assert ours.score(X, y) == pytest.approx(theirs.score(X, y))
+
+
+def test_single_precision_and_other_details():
+    X, y = datasets.load_diabetes(return_X_y=True)
+    for name in ("Ridge", "Lasso", "ElasticNet", "LinearRegression"):
+        theirs, ours = (getattr(place, name)().fit(X.astype(np.float32), y.astype(np.float32)) for place in (sklearn.linear_model, snap_ml.patched_linear))
+        assert ours.coef_.dtype == theirs.coef_.dtype == np.float32, name
+        assert np.shape(ours.intercept_) == np.shape(theirs.intercept_) and hasattr(ours.intercept_, "dtype"), name
+    for name in ("PoissonRegressor", "GammaRegressor"):
+        assert getattr(snap_ml.patched_linear, name)(alpha=0).fit(X, y).engine_ == "sklearn"
+        theirs, ours = (getattr(place, name)(alpha=0.1, solver="newton-cholesky", tol=1e-9).fit(X, y)
+                        for place in (sklearn.linear_model, snap_ml.patched_linear))
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6)
+    frame = pd.DataFrame({"a": pd.arrays.SparseArray(np.arange(20.0) % 3, fill_value=0), "b": pd.arrays.SparseArray(np.arange(20.0) % 7, fill_value=0)})
+    model = snap_ml.patched_linear.LinearRegression().fit(frame, np.arange(20.0))
+    assert model.engine_ == "sklearn"
+    with pytest.raises(ValueError, match="max_samples"):
+        snap_ml.patched_trees.RandomForestRegressor(max_samples=10**9).fit(X, y)
+    snap_ml.patched_trees.DecisionTreeRegressor(max_leaf_nodes=2**63, max_depth=2).fit(X, y)
+
+
 def test_fallback_is_reported_once(caplog):
     X, y = datasets.load_iris(return_X_y=True)
     patched_base._told.clear()
     with caplog.at_level(logging.WARNING, logger="snap_ml"), warnings.catch_warnings():
         warnings.simplefilter("error")  # the fallback is logged, not a warning that could be turned into an error
         for _ in range(3):
-            model = snap_ml.patched_trees.DecisionTreeClassifier(ccp_alpha=0.01).fit(X, y)
+            model = snap_ml.patched_trees.RandomForestClassifier(3, ccp_alpha=0.01).fit(X, y)
     assert model.engine_ == "sklearn"
-    assert caplog.messages == ["DecisionTreeClassifier: scikit-learn's own fit is used, for ccp_alpha"]
+    assert caplog.messages == ["RandomForestClassifier: scikit-learn's own fit is used, for ccp_alpha"]
     Y = np.column_stack([y, y])
     for kind in (snap_ml.patched_trees.RandomForestClassifier, snap_ml.patched_linear.Ridge, snap_ml.patched_linear.Lasso):
         assert kind().fit(X, Y).predict(X).shape == Y.shape

@@ -135,6 +135,22 @@ TEST(EqualLabels, GiveOneLeaf) {
       }
 }
 
+TEST(EqualLabels, ShortLabelsArePredictedExactly) {
+  Threads threads(2);
+  const TestData data = make_data(240, 3);
+  for (const double unit : {1.0, 0.125, 3e9})
+    for (const char* kind : {"none", "integers"}) {
+      std::vector<double> y, w = weights_of(kind, 240);
+      for (std::int64_t row = 0; row < 240; ++row) y.push_back(static_cast<double>(row % 7) * unit);
+      const Model model = train_forest(data.matrix(), {y, w}, {}, threads);
+      const std::vector<double> found = predict_raw(model, data.matrix(), threads);
+      for (std::size_t row = 0; row < y.size(); ++row) {
+        if (!w.empty() && w[row] == 0) continue;
+        ASSERT_EQ(found[row], y[row]) << kind << " " << unit;
+      }
+    }
+}
+
 TEST(EqualLabels, AreNotSplitNextToAnOutlier) {
   Threads threads(2);
   const TestData data = make_data(240, 3);

@@ -121,7 +121,10 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   const double reach =
       std::max(extent.high - scales.label_offset, scales.label_offset - extent.low);
   const double all_weight = extent.weight * use.of_all * static_cast<double>(rank_rows.total);
-  const double label_unit = reach / kLabelSteps * std::max(max_weight, all_weight);
+  // A power of 2, so integers and other short labels are exact.
+  int exponent = 0;
+  std::frexp(reach / kLabelSteps * std::max(max_weight, all_weight), &exponent);
+  const double label_unit = std::ldexp(1.0, exponent);
   scales.label_unit = reach > 0 ? std::max(label_unit, std::numeric_limits<double>::min()) : 1;
   return scales;
 }
