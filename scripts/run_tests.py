@@ -46,6 +46,7 @@ PARTS = (
     Part("sse4", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
     Part("avx2", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
     Part("avx512", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
+    Part("sklearn", "release", ("python_modules",), is_deep=True, checker="python/tests/run_sklearn_suite.py"),
     Part("clang", "debug", ("tutti_torch_header",), is_deep=True, checker="tools/check_clang.py"),
 )
 MOST_LINES = 40  # of a failed test that are shown

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import sklearn.ensemble
 import sklearn.tree
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
@@ -20,6 +21,11 @@ EXACT_ROWS = 10_000
 
 _ROWS = dict(dtype=np.float32, accept_sparse="csc")  # the validation of scikit-learn's trees
 _LABELS = dict(ensure_2d=False, dtype=None)
+
+
+def _warn_of_auto(replacement):
+    warnings.warn("`max_features='auto'` has been deprecated in 1.1 and will be removed in 1.3. To keep the past behaviour, explicitly set "
+                  f"`max_features={replacement}", FutureWarning, stacklevel=5)
 
 
 class _PatchedTrees(Patched):
@@ -51,12 +57,6 @@ class _PatchedTrees(Patched):
         rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
         return leaf_variances(model.model_, rows, y.astype(np.float64), model._weights(sample_weight, rows), model._draws, model._threads())
 
-    def _warn_of_auto(self):
-        if self.max_features == "auto":
-            same = "'sqrt'" if is_classifier(self) else "1.0"
-            warnings.warn(f"`max_features='auto'` has been deprecated in 1.1 and will be removed in 1.3. To keep the past behaviour, explicitly set "
-                          f"`max_features={same}`.", FutureWarning, stacklevel=4)
-
     def _columns(self):
         default = "sqrt" if is_classifier(self) else None
         return columns_per_node(self.max_features, self.n_features_in_, default) or self.n_features_in_
@@ -69,7 +69,8 @@ class _PatchedTree(_PatchedTrees):
 
     def _fit_ours(self, X, y, sample_weight):
         refuse(splitter=not isinstance(self.splitter, str))
-        self._warn_of_auto()
+        if self.max_features == "auto":
+            _warn_of_auto("'sqrt'`." if is_classifier(self) else "1.0'`.")
         model, rows, y = self._grow(X, y, sample_weight)
         self.max_features_ = self._columns()
         if is_classifier(self):
@@ -99,7 +100,13 @@ class _PatchedForest(_PatchedTrees):
     def _fit_ours(self, X, y, sample_weight):
         kind = getattr(self, "class_weight", None)
         refuse(ccp_alpha=self.ccp_alpha > 0, oob_score=self.oob_score and not self.bootstrap, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
-        self._warn_of_auto()
+        if self.max_features == "auto":
+            kind, same = ("Classifier", "'sqrt'") if is_classifier(self) else ("Regressor", "1.0")
+            _warn_of_auto(f"{same}` or remove this parameter as it is also the default value for RandomForest{kind}s and ExtraTrees{kind}s.")
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError("`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set `max_sample=None`.")
+        if issparse(y):
+            raise ValueError("sparse multilabel-indicator for y is not supported.")
         random = check_random_state(self.random_state)
         self._validate_estimator()
         model, rows, y = self._grow(X, y, sample_weight, random_state=random.randint(2**31 - 1))

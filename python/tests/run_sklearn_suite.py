@@ -40,11 +40,11 @@ def run(folder, module, jobs):
     return subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT), report
 
 
-def read_report(report):
+def read_report(report, module):
     """Return the names of all tests and of the failed ones."""
     names, failed = [], []
     for case in xml.parse(report).getroot().iter("testcase"):
-        name = f"{case.get('classname').removeprefix('sklearn.')}::{case.get('name')}"
+        name = f"{module}.{case.get('classname').removeprefix(f'sklearn.{module}.')}::{case.get('name')}"
         if case.find("skipped") is None:
             names.append(name)
         if case.find("failure") is not None or case.find("error") is not None:
@@ -66,7 +66,7 @@ def main():
         if not report.exists():
             print(f"FAILED: sklearn.{module} ended with {process.returncode}; log: {folder / f'log-sklearn-{module}.txt'}")
             return 1
-        for total, part in zip((names, failed), read_report(report)):
+        for total, part in zip((names, failed), read_report(report, module)):
             total += part
     if arguments.list:
         print("\n".join(sorted(failed)))
