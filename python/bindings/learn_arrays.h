@@ -95,7 +95,7 @@ inline OwnedMatrix sparse_matrix(const std::string& format, const pybind11::obje
   return held;
 }
 
-// Whether the elements can be read in place: aligned, in native byte order, strides that are multiples of their size.
+// True if the elements can be read in place: aligned, in native byte order, strides that are multiples of their size.
 inline bool is_addressable(const pybind11::array& values) {
   const auto size = values.itemsize();
   const bool is_native = values.dtype().attr("isnative").cast<bool>();

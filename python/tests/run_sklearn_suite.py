@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Runs scikit-learn's own tests of linear models, SVMs, trees and ensembles with its estimators patched.
 
-  python/tests/run_sklearn_suite.py BUILD_FOLDER          fails on tests that fail and are not listed as exceptions
-  python/tests/run_sklearn_suite.py BUILD_FOLDER --list   prints all failing tests
+  python/tests/run_sklearn_suite.py BUILD_DIRECTORY          fails on tests that fail and are not listed as exceptions
+  python/tests/run_sklearn_suite.py BUILD_DIRECTORY --list   prints all failing tests
 
 The exceptions, with their reasons, are in sklearn_exceptions.txt. An exception that passes is reported as well, so the
 list stays true.
@@ -54,10 +54,10 @@ def read_report(report, module):
 
 def main():
     parser = argparse.ArgumentParser(description="Runs scikit-learn's own tests with patched estimators.")
-    parser.add_argument("folder", type=Path, help="build folder")
+    parser.add_argument("directory", type=Path, help="build directory")
     parser.add_argument("--list", action="store_true", help="print all failing tests")
     arguments = parser.parse_args()
-    folder = arguments.folder.resolve()
+    folder = arguments.directory.resolve()
     exceptions = read_exceptions(HERE / "sklearn_exceptions.txt")
     names, failed = [], []
     processes = [run(folder, module, max(1, os.cpu_count() // len(MODULES))) for module in MODULES]

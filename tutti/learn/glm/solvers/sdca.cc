@@ -80,8 +80,8 @@ class Sdca {
   // Best iterate so far: the primal objective of the iterates oscillates.
   std::vector<T> best_weights_;
   double objective_ = std::numeric_limits<double>::infinity(), gap_ = 0;
-  double bound_ =
-      -std::numeric_limits<double>::infinity();  // of the objective, without a free intercept
+  double bound_ = -std::numeric_limits<
+      double>::infinity();  // of the objective, without an unpenalised intercept
 };
 
 template <class T>
