@@ -207,7 +207,7 @@ class SupportVectorMachine(_Known, linear.LinearSVC):
         """Fit the model and find the support vectors. Parameters as for `tutti.learn.linear.LinearSVC.fit`."""
         super().fit(X, y, sample_weight)
         if not isinstance(X, DataFile):
-            self._find_support(self._linear(X), np.ravel(y))
+            self._find_support(self._linear(X), np.asarray(y).ravel())
         return self
 
     def _find_support(self, margins, y):
