@@ -39,7 +39,7 @@ struct PlannedStep {
   bool is_sampled = false;      // the blocks of the trace have encodings
 };
 
-// What a step has shown about its plan.
+// Observations of one step about its plan.
 struct Findings {
   std::vector<int> verified, failed;  // recipes
   std::map<int, Encoding> encodings;  // by block
