@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "tutti/lms/lifetimes.h"
 #include "tutti/lms/test_traces.h"
@@ -158,7 +159,8 @@ TEST(SimulatorTest, WriteAndReadTimesOverlapWithComputation) {
   EXPECT_EQ(result.unplanned_writes, 0);
 }
 
-TEST(SimulatorTest, CodecReducesTheBytesMoved) {
+// A chain of layers whose first activation is swapped in an encoding of 40 bytes.
+std::pair<Trace, Plan> encoded_chain() {
   Trace trace = chain_trace(4, kBytes, 1);
   trace.blocks[1].codec = Codec::kBits;
   trace.blocks[1].stored_bytes = 40;
@@ -170,6 +172,11 @@ TEST(SimulatorTest, CodecReducesTheBytesMoved) {
                      .read_before = 6,
                      .next_use = 7,
                      .codec = Codec::kBits}};
+  return {trace, plan};
+}
+
+TEST(SimulatorTest, CodecReducesTheBytesMoved) {
+  const auto [trace, plan] = encoded_chain();
   const Simulation result = simulate(trace, plan, {.tier = tier_of(1000)});
   EXPECT_EQ(result.written, 40);
   EXPECT_EQ(result.read, 40);
@@ -184,17 +191,7 @@ TEST(SimulatorTest, CodecReducesTheBytesMoved) {
 }
 
 TEST(SimulatorTest, EncodedContentNeedsMemoryUntilItIsWritten) {
-  Trace trace = chain_trace(4, kBytes, 1);
-  trace.blocks[1].codec = Codec::kBits;
-  trace.blocks[1].stored_bytes = 40;
-  Plan plan;
-  plan.decisions = {{.block = 1,
-                     .last_use = 1,
-                     .write_after = 1,
-                     .free_by = 4,
-                     .read_before = 6,
-                     .next_use = 7,
-                     .codec = Codec::kBits}};
+  const auto [trace, plan] = encoded_chain();
   for (std::int64_t budget = minimum_budget(trace, {}).bytes; budget < 7 * kBytes; budget += 20) {
     const Simulation result = simulate(trace, plan, {.budget = budget, .tier = tier_of(1000)});
     EXPECT_TRUE(result.is_feasible) << budget;

@@ -25,12 +25,6 @@ namespace {
 constexpr int kEagerPlans = 16;
 constexpr std::size_t kMostTraces = 64;
 
-// Steps with the same hash have the same operators and allocations, but perhaps not the same persistent blocks: some may
-// be freed after the last operator.
-bool numbers_alike(const Trace& left, const Trace& right) {
-  return left.blocks.size() == right.blocks.size();
-}
-
 // Returns true if they change the trace by which the step is planned.
 bool add_findings(PlannedStep& planned, const Findings& findings) {
   Trace& trace = planned.step.trace;
@@ -311,10 +305,9 @@ void Session::end_step() {
     if (!options_.planner.movable.with_persistent)
       for (const BlockRef& ref : recorder_.live()) pager_.set_next_use(ref, -1);
     next = plan_of(next_hash(hash));
-    const PlannedStep* const last = plan_of(hash);
+    const PlannedStep* const last = plan_of(last_trace_);
     last_plan_ = last ? last->plan : Plan{hash, options_.planner.budget, {}};
-    if (last && numbers_alike(last->step.trace, last_trace_))
-      last_trace_.blocks = last->step.trace.blocks;  // with encodings
+    if (last) last_trace_.blocks = last->step.trace.blocks;  // with encodings
   }
   // Without the lock: calls of the last step are destroyed, which may free blocks.
   executor_.begin_step(next, options_.planner.movable.with_persistent);
@@ -334,8 +327,7 @@ void Session::count_step(const PagerStatistics& now, bool was_planned) {
 // Corrects the plan of the step, or makes one.
 void Session::update_plans(RecordedStep step, bool was_planned) {
   const std::uint64_t hash = step.trace.hash();
-  PlannedStep* const planned = plan_of(hash);
-  if (planned && numbers_alike(planned->step.trace, step.trace)) {
+  if (PlannedStep* const planned = plan_of(step.trace)) {
     if (was_planned) correct_plan(*planned);
     planned->step.refs = std::move(step.refs);
   } else if (seen_.size() < kMostTraces && (++seen_[hash] > 1 || statistics_.plans < kEagerPlans)) {
@@ -352,6 +344,14 @@ std::uint64_t Session::next_hash(std::uint64_t hash) const {
 PlannedStep* Session::plan_of(std::uint64_t hash) const {
   const auto found = plans_.find(hash);
   return found != plans_.end() ? found->second.get() : nullptr;
+}
+
+// Steps with the same hash have the same operators and allocations, but perhaps not the same persistent blocks: some may
+// be freed after the last operator. Their blocks are then numbered differently.
+PlannedStep* Session::plan_of(const Trace& trace) const {
+  PlannedStep* const planned = plan_of(trace.hash());
+  const bool is_alike = planned && planned->step.trace.blocks.size() == trace.blocks.size();
+  return is_alike ? planned : nullptr;
 }
 
 // Plans the step again without recipes that do not reproduce their content, and with the encodings that were found. Else

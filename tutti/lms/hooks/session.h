@@ -94,6 +94,7 @@ class Session final : public MemorySource {
   void update_plans(RecordedStep step, bool was_planned) TUTTI_REQUIRES(mutex_);
   std::uint64_t next_hash(std::uint64_t hash) const TUTTI_REQUIRES(mutex_);
   PlannedStep* plan_of(std::uint64_t hash) const TUTTI_REQUIRES(mutex_);
+  PlannedStep* plan_of(const Trace& trace) const TUTTI_REQUIRES(mutex_);
   void correct_plan(PlannedStep& planned) TUTTI_REQUIRES(mutex_);
   void measure_disk(const Trace& trace) TUTTI_REQUIRES(mutex_);
   void make_plan_for(RecordedStep step) TUTTI_REQUIRES(mutex_);
