@@ -1,4 +1,4 @@
-# Everything a person types. Each target installs what is missing, configures, builds and does its job.
+# Entry points for users and developers. Each target installs missing packages, configures and builds first.
 .DEFAULT_GOAL := help
 .PHONY: help build test test-deep check demo bench docs format install clean
 PREFIX ?= /usr/local

@@ -34,7 +34,7 @@ endif()
 
 set(CMAKE_C_STANDARD 11)
 add_compile_options(-Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
-# The presets turn it on. Other compilers have other warnings, which must not keep anyone from building.
+# The presets enable it. Other compilers have other warnings, which must not break the build of users.
 option(TUTTI_WERROR "Treat warnings as errors" OFF)
 if(TUTTI_WERROR)
   add_compile_options(-Werror)

@@ -1,4 +1,5 @@
-# libtorch, for the few directories that may use it. Its CMake package requires much that this project does not need.
+# libtorch, for the few directories that may use it. Its CMake package requires packages that this project does not
+# need.
 find_path(TUTTI_TORCH_INCLUDE torch/csrc/api/include/torch/torch.h REQUIRED)
 find_library(TUTTI_TORCH_LIBRARY torch REQUIRED)
 find_library(TUTTI_TORCH_CPU_LIBRARY torch_cpu REQUIRED)

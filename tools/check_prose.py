@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Checks comments, strings and documents for words and phrases that are not the usual technical English.
 
-  tools/check_prose.py              prints the errors of swept paths; exit 1 if there are any
-  tools/check_prose.py --all        also prints the warnings, and the errors of paths that are not swept yet
+  tools/check_prose.py              prints the errors; exit 1 if there are any
+  tools/check_prose.py --all        also prints the warnings
   tools/check_prose.py --count      prints the hits per path and rule
 
-tools/prose_rules.toml lists the expressions, each with the words to use instead, and the paths that have been swept.
+tools/prose_rules.toml lists the expressions, each with the words to use instead.
 """
 
 import argparse
@@ -23,6 +23,7 @@ RULES = Path(__file__).resolve().parent / "prose_rules.toml"
 CXX_PROSE = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"', re.S)
 BLANKED = re.compile(r"[^\n]+")
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
+HASH_COMMENT = re.compile(r"(?:^|(?<=\s))#(?!!)[^\n]*", re.M)
 
 
 def keep_lines(text, spans):
@@ -54,7 +55,18 @@ def markdown_prose(text):
     return FENCE.sub(lambda match: "\n" * match.group().count("\n"), re.sub(r"`[^`\n]*`", "``", text))
 
 
-PROSE = {".h": cxx_prose, ".cc": cxx_prose, ".py": python_prose, ".md": markdown_prose}
+def script_prose(text):
+    return keep_lines(text, (match.span() for match in HASH_COMMENT.finditer(text)))
+
+
+PROSE = {".h": cxx_prose, ".cc": cxx_prose, ".c": cxx_prose, ".py": python_prose, ".pyi": python_prose, ".md": markdown_prose,
+         ".sh": script_prose, ".cmake": script_prose, "CMakeLists.txt": script_prose, "Makefile": script_prose,
+         "error_codes.toml": lambda text: text}
+
+
+def prose_of(root, path):
+    text = (root / path).read_text(encoding="utf-8")
+    return PROSE[path.name if path.name in PROSE else path.suffix](text)
 
 
 class Rule:
@@ -65,7 +77,7 @@ class Rule:
 
 
 def hits(root, path, rules, any_rule):
-    text = PROSE[path.suffix]((root / path).read_text(encoding="utf-8"))
+    text = prose_of(root, path)
     for rule in rules if any_rule.search(text) else ():
         if path.as_posix().startswith(rule.except_in or ("\0",)):
             continue
@@ -78,18 +90,18 @@ def check(root, rules_path=RULES):
     table = tomllib.loads(rules_path.read_text(encoding="utf-8"))
     rules = [Rule(row) for row in table["rule"]]
     any_rule = re.compile("|".join(f"(?:{rule.name})" for rule in rules), re.M)
-    swept, skipped = tuple(table["swept"]), tuple(table.get("skipped", ()))
+    skipped = tuple(table.get("skipped", ()))
     for path in source_tree.files(root, tuple(PROSE)):
         name = path.as_posix()
         if name.startswith(skipped or ("\0",)):
             continue
         for rule, line, words in hits(root, path, rules, any_rule):
-            yield path, line, rule, words, rule.is_error and name.startswith(swept)
+            yield path, line, rule, words, rule.is_error
 
 
 def main():
     parser = argparse.ArgumentParser(description="Checks the English of comments, strings and documents.")
-    parser.add_argument("--all", action="store_true", help="also print warnings and paths that are not swept yet")
+    parser.add_argument("--all", action="store_true", help="also print warnings")
     parser.add_argument("--count", action="store_true", help="print only the number of hits of each path and rule")
     arguments = parser.parse_args()
     found = list(check(source_tree.ROOT))
@@ -101,7 +113,7 @@ def main():
     for path, line, rule, words, fails in found if arguments.all else failures:
         if not arguments.count:
             print(f"{'error' if fails else 'warning'}: {path}:{line}: \"{words}\": write {rule.instead}")
-    print(f"check_prose: {len(failures)} errors in swept paths, {len(found) - len(failures)} other hits")
+    print(f"check_prose: {len(failures)} errors, {len(found) - len(failures)} warnings")
     return 1 if failures else 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import build_docs
 import check_docs
+import check_format
 import check_layers
 import check_prose
 import check_sizes
@@ -169,6 +170,12 @@ class LongLines(TreeTest):
         self.assertEqual(list(check_docs.long_lines(self.root, Path("docs/use/a.md"))), ["docs/use/a.md:2: 121 columns; at most 120 in prose"])
 
 
+class LongComments(TreeTest):
+    def test_comments_are_limited_but_not_code(self):
+        self.write("a.cc", f"// {'x' * 118}\n// {'x' * 117}\n  int {'x' * 120};\n")
+        self.assertEqual(list(check_format.long_comments(self.root, ["a.cc"])), ["a.cc:1: a comment of 121 columns; at most 120"])
+
+
 class InstallDeps(TreeTest):
     """scripts/install-deps.sh with a dpkg-query that reports only some packages as installed."""
 
@@ -207,7 +214,7 @@ class InstallDeps(TreeTest):
 
 class Prose(TreeTest):
     RULES = """
-swept = ["a"]
+skipped = ["b/"]
 [[rule]]
 find = 'pictures?'
 write = "image"
@@ -236,9 +243,14 @@ write = "a noun phrase"
         self.write("a/x.md", "A picture.\n```sh\npicture\n```\nA `picture`, anew.\n")
         self.assertEqual(self.found(), [("x.md", 1, "picture", True), ("x.md", 5, "anew", False)])
 
-    def test_paths_that_are_not_swept_do_not_fail(self):
+    def test_scripts_have_comments_after_a_hash(self):
+        self.write("a/x.sh", "#!/bin/picture\n# A picture.\necho picture#picture  # pictures\n")
+        self.write("a/CMakeLists.txt", "set(picture)  # a picture\n")
+        self.assertEqual(self.found(), [("CMakeLists.txt", 1, "picture", True), ("x.sh", 2, "picture", True), ("x.sh", 3, "pictures", True)])
+
+    def test_skipped_paths(self):
         self.write("b/x.md", "A picture.\n")
-        self.assertEqual(self.found(), [("x.md", 1, "picture", False)])
+        self.assertEqual(self.found(), [])
 
 
 class BuildLogs(TreeTest):

@@ -1,9 +1,9 @@
 // Training steps of a network with and without large model support: the worker of `tutti lms` and `tutti bench lms`.
 //   lms_step trace FILE NETWORK          writes the trace of one step, recorded without a limit
-//   lms_step run BUDGET STEPS NETWORK    one JSON line; budget 0: without large model support. Tiled if the options of a
-//                                        case have lms_tiling
-// NETWORK is `case NAME [option=value ...]`, or `script FILE.pt DIMENSION ...` with the shape of the input. The input is
-// random, and the loss of a script is the mean square of its output.
+//   lms_step run BUDGET STEPS NETWORK    one JSON line; budget 0: without large model support
+// Operators run in tiles if the options of a case include lms_tiling.
+// NETWORK is `case NAME [option=value ...]`, or `script FILE.pt DIMENSION ...` with the shape of the input. The input
+// is random. The loss of a script is the mean square of its output.
 #include <fmt/format.h>
 #include <torch/autograd.h>
 #include <torch/nn/module.h>

@@ -17,8 +17,8 @@ struct TrainRequest {
   std::filesystem::path resumes;  // run directory to resume; empty: a new run
 };
 
-// Reads the command line. Returns false if only help was requested, and printed. Throws ConfigError, also if the case
-// does not know an option.
+// Reads the command line. Returns false if only help was requested, and printed. Throws ConfigError, for example for an
+// option that the case does not have.
 bool parse_train(int argc, char** argv, TrainRequest& request);
 
 // A run that is about to start. While this object exists, and while ranks that this process has started are running, no

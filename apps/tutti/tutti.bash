@@ -1,4 +1,4 @@
-# Completion of tutti for bash. It asks the program itself, so it never lags behind.
+# Completion of tutti for bash. The words are those that the installed program prints.
 _tutti() {
   local word=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]} text words=() i
   # The words before the cursor that name commands: tutti learn train

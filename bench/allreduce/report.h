@@ -10,8 +10,8 @@
 
 namespace tutti::bench {
 
-// Metrics: "time" (us), "algorithm_bandwidth" (GB/s); for Tutti "ratio" to each "baseline" (above 1: Tutti is faster) and
-// "share_of_bound" (%); for the bound "traffic" (GB/s).
+// Metrics: "time" (us), "algorithm_bandwidth" (GB/s); for Tutti "ratio" to each "baseline" (above 1: Tutti is faster)
+// and "share_of_bound" (%); for the bound "traffic" (GB/s).
 std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outcome);
 
 // The table, the cases in which a baseline is faster, and the systems that were skipped or failed.

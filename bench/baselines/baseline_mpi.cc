@@ -1,5 +1,5 @@
-// Worker for MPI_Allreduce in place, f32 sum. Built once with the compiler of each MPI: baseline_openmpi, baseline_mpich.
-// Usage: baseline_<mpi> <directory of the pipes>, under the mpirun of that MPI.
+// Worker for MPI_Allreduce in place, f32 sum. Built once with the compiler of each MPI: baseline_openmpi,
+// baseline_mpich. Usage: baseline_<mpi> <directory of the pipes>, under the mpirun of that MPI.
 #include <mpi.h>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // The bound: memory bandwidth of the same cores. Every rank makes an in-place pass (read, add, write) over a private
 // buffer, all at the same time. P ranks move 2 P S bytes in a pass, as much as the best possible all-reduce of S bytes
-// must move, so no all-reduce in memory can be faster than a pass. Usage: baseline_traffic <directory of the pipes>, with RANK
-// and WORLD_SIZE in the environment, all ranks on one host.
+// must move, so no all-reduce in memory can be faster than a pass. Usage: baseline_traffic <directory of the pipes>,
+// with RANK and WORLD_SIZE in the environment, all ranks on one host.
 #include <fcntl.h>
 #include <sched.h>
 

@@ -43,7 +43,7 @@ struct LmsOutcome {
   // backward pass.
   lms::DiskBandwidth break_even;
   std::vector<LmsResult> results;
-  std::vector<std::pair<std::string, StepRun>> baselines;  // with torch's own means
+  std::vector<std::pair<std::string, StepRun>> baselines;  // memory-saving methods of PyTorch
   std::vector<std::string> failures;
 };
 

@@ -45,9 +45,9 @@ struct StepRun {
 // Budget 0: without large model support. Throws as record_step().
 StepRun run_steps(std::int64_t budget, int steps, const NetworkArguments& network);
 
-// Torch's own means to save memory that can be measured with the network: "checkpoint" and "save_on_cpu", or none.
+// Memory-saving methods of PyTorch that the network supports: "checkpoint" and "save_on_cpu", or none.
 std::vector<std::string> baselines_of(const NetworkArguments& network);
-// Steps with one of them. Throws as record_step().
+// Steps with one of these methods. Throws as record_step().
 StepRun run_baseline(const std::string& baseline, int steps, const NetworkArguments& network);
 
 }  // namespace tutti::bench

@@ -4,7 +4,7 @@
   worker_gpt2.py trace FILE OPTION=VALUE ...        writes the trace of one step, recorded without a limit
   worker_gpt2.py run MODE STEPS OPTION=VALUE ...    one JSON line
 
-MODE is a memory budget in bytes for large model support, 0 for torch alone, or torch's own means to save memory:
+MODE is a memory budget in bytes for large model support, 0 for torch alone, or a memory-saving method of PyTorch:
 `checkpoint` (torch.utils.checkpoint around each layer) and `save_on_cpu` (torch.autograd.graph.save_on_cpu).
 """
 

@@ -46,7 +46,7 @@ TEST(Statistics, WhoWaitsLeastWasLast) {
   EXPECT_DOUBLE_EQ(summary.mean, 8e-3 / 3);
   EXPECT_DOUBLE_EQ(summary.longest, 5e-3);
   EXPECT_DOUBLE_EQ(summary.dimensions[1], 8e-3 / 3);
-  EXPECT_DOUBLE_EQ(summaries[1].lateness, 8e-3) << "each summary begins anew";
+  EXPECT_DOUBLE_EQ(summaries[1].lateness, 8e-3) << "each summary begins again";
 }
 
 TEST(Statistics, NoRankIsLateIfNotAllWait) {

@@ -22,8 +22,8 @@
 namespace tutti::io {
 namespace {
 
-constexpr std::size_t kDepth = 128;         // requests in flight
-constexpr std::size_t kDelaySlot = kDepth;  // instead of the slot of a request: an injected delay
+constexpr std::size_t kDepth = 128;              // requests in flight
+constexpr std::size_t kDelaySlot = kDepth;       // marks the completion of an injected delay
 constexpr std::int64_t kRequestBytes = 2 << 20;  // largest request; longer transfers are split
 constexpr int kThreads = 4;
 constexpr int kSuccess = -2;  // end_request: the request transferred all its bytes
@@ -84,7 +84,7 @@ class UringQueue final : public FileQueue {
       : file_(file), faults_(std::move(faults)), slots_(kDepth), free_slots_(kDepth) {
     std::iota(free_slots_.begin(), free_slots_.end(), std::size_t{0});
     const MutexLock lock(ring_memory());
-    // Twice the depth: an injected delay takes an entry of its own.
+    // Twice the depth: an injected delay takes a separate entry.
     const int result = ::io_uring_queue_init(2 * kDepth, &ring_, 0);
     if (result < 0)
       throw IoError("DDL-9-02",

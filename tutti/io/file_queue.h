@@ -17,7 +17,7 @@ inline constexpr std::int64_t kIoAlignment = 4096;
 struct Fault {
   int error = 0;                         // errno with which the request fails; 0: none
   std::int64_t most_bytes = 0;           // short transfer: at most this many bytes; 0: all
-  std::chrono::microseconds delay = {};  // time by which the request starts late
+  std::chrono::microseconds delay = {};  // delay before the request starts
 };
 
 // A part of a read or write, as passed to a FaultInjector.
@@ -31,25 +31,25 @@ using FaultInjector = std::function<Fault(const RequestInfo&)>;
 
 // A queue of transfers between memory and one file. Thread-safe; several threads may wait for the same transfer.
 //
-// A transfer has an id that the caller chooses. It is in flight from start_read or start_write until wait(id) returns or
-// is_done(id) returns true. Its result is kept until result(id). Transfers are split into requests of at most 2 MiB, and
-// up to 128 requests are submitted at a time. Others are submitted as completions are reaped, which only the calls of
-// this class do: a caller that has queued more than that calls is_done from time to time.
+// A transfer has an id that the caller chooses. It is in flight from start_read or start_write until wait(id) returns
+// or is_done(id) returns true. Its result is kept until result(id). Transfers are split into requests of at most 2 MiB,
+// and up to 128 requests are submitted at a time. Further requests are submitted as completions are reaped. Only calls
+// of this class reap them, so a caller that has queued more must call is_done from time to time.
 class FileQueue {
  public:
   enum class Engine : std::uint8_t { kAuto, kIoUring, kThreads };
   // Result of a read past the end of the file.
   static constexpr int kEndOfFile = -1;
 
-  // A queue on an open descriptor, which must stay open until the queue is destroyed. kAuto uses io_uring, or threads if
-  // the kernel does not have or permit it. Throws IoError (DDL-9-02) if kIoUring is unavailable.
+  // A queue on an open descriptor, which must stay open until the queue is destroyed. kAuto uses io_uring, or threads
+  // if the kernel does not have or permit it. Throws IoError (DDL-9-02) if kIoUring is unavailable.
   static std::unique_ptr<FileQueue> create(int file, Engine engine = Engine::kAuto,
                                            FaultInjector faults = {});
   // Drops requests that are still queued and waits for those in flight, so the buffers can be freed afterwards.
   virtual ~FileQueue() = default;
 
-  // Hint: most transfers use these buffers, which must outlive the queue. io_uring registers them, so the kernel does not
-  // pin their pages for each request. No effect if the kernel refuses, or with threads. Call it at most once.
+  // Hint: most transfers use these buffers, which must outlive the queue. io_uring registers them, so the kernel does
+  // not pin their pages for each request. No effect if the kernel refuses, or with threads. Call it at most once.
   virtual void expect(std::span<const std::span<std::byte>> /*buffers*/) {}
   // Starts reading the bytes [offset, offset + bytes) into `target`, whose size is `bytes` rounded up to a multiple of
   // kIoAlignment. `target` must stay valid until the read is complete or the queue is destroyed.

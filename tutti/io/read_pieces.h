@@ -19,7 +19,7 @@ struct FilePiece {
 //
 // Reads bypass the page cache (O_DIRECT) if the file system supports it, because allocating page cache would take
 // longer than reading. Buffers take eight times the largest piece. Throws IoError (DDL-9-02) if the file cannot be
-// read, and what `take` throws.
+// read. Exceptions of `take` propagate.
 void read_pieces(const std::filesystem::path& path, std::span<const FilePiece> pieces,
                  const std::function<void(std::span<const std::byte>)>& take);
 

@@ -110,7 +110,7 @@ bool restore_zeros(std::span<const std::byte> stored, std::span<std::byte> data)
     used += sizeof(bitmap);
     const auto values = static_cast<std::size_t>(std::popcount(bitmap)) * sizeof(Word);
     if (stored.size() - used < values || (count < kGroup && bitmap >> count != 0)) return false;
-    // Loading a word that is not there and clearing it is faster than a branch, except at the end of the data.
+    // Loading the next word and clearing it if it is not stored is faster than a branch, except at the end of the data.
     const bool has_spare_word = stored.size() - used >= values + sizeof(Word);
     for (std::size_t index = 0; index < count; ++index) {
       const Word bit = static_cast<Word>(bitmap >> index & 1);

@@ -1,9 +1,8 @@
-// Lossless encodings that make blocks smaller on the lower tier.
-//
-// | codec           | applies to                                | size                                           |
-// | kZeroSuppressed | any data; smaller for outputs of ReLU     | 1 bit per 32-bit word, and the words that are not 0 |
-// | kBits           | two different 32-bit words, or two different bytes: dropout masks, comparisons | 1 bit per word or byte |
-// | kNarrowInt64    | 64-bit integers with a range below 2^32: pooling indices | 1, 2 or 4 bytes per integer     |
+// Lossless encodings that reduce the size of blocks on the lower tier (the swap file).
+// - kZeroSuppressed: any data; effective for outputs of ReLU. 1 bit per 32-bit word, and the nonzero words.
+// - kBits: data with two distinct 32-bit words or two distinct bytes, such as dropout masks and the results of
+//   comparisons. 1 bit per word or byte.
+// - kNarrowInt64: 64-bit integers with a range below 2^32, such as pooling indices. 1, 2 or 4 bytes per integer.
 //
 // Decoding restores every bit: words are compared as integers, so -0.0 and NaN payloads are kept.
 #pragma once

@@ -1,9 +1,9 @@
 // Traces of input sizes that have not been run.
 //
-// The number of bytes of each block and the time of each operator are affine functions of the input size (pixels, voxels,
-// sequence length or batch): activations grow, parameters do not. Two recorded steps of different sizes determine them.
-// Libraries choose other algorithms for small inputs, for example im2col for small 3-D convolutions, so both sizes must be
-// above such thresholds; a different sequence of operators or allocations is detected.
+// The number of bytes of each block and the time of each operator are affine functions of the input size (pixels,
+// voxels, sequence length or batch): activations grow, parameters do not. Two recorded steps of different sizes
+// determine them. Libraries choose other algorithms for small inputs, for example im2col for small 3-D convolutions, so
+// both sizes must be above such thresholds; a different sequence of operators or allocations is detected.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Plan of one training step: what happens to each block while it is idle.
+// Plan of one training step: swaps and recomputations of the blocks while they are idle.
 //
 // A plan belongs to the trace with the same hash. It lists only blocks that move; all others stay resident. `lms/hooks`
-// executes it at operator boundaries. Blocks that the plan does not foresee are handled by the passive path: read at the
-// pin, evicted at an allocation.
+// executes it at operator boundaries. Blocks that the plan does not foresee are handled by the passive path: read at
+// the pin, evicted at an allocation.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace tutti::lms {
 
 enum class Action { kSwap, kRecompute };
 
-// One block in one idle interval (lifetimes.h), from the end of operator `last_use` to the start of operator `next_use`.
-// last_use <= write_after < free_by <= read_before <= next_use. For persistent blocks the interval may extend into the
-// next step: indices at or above the number of operators N mean operator (index - N) of the next step.
+// One block in one idle interval (lifetimes.h), from the end of operator `last_use` to the start of operator
+// `next_use`. last_use <= write_after < free_by <= read_before <= next_use. For persistent blocks the interval may
+// extend into the next step: indices at or above the number of operators N mean operator (index - N) of the next step.
 struct Decision {
   int block = 0;
   Action action = Action::kSwap;
@@ -48,7 +48,8 @@ struct Plan {
 // of an existing block.
 void validate(const Plan& plan, const Trace& trace);
 
-// JSON text of a plan, and a plan from JSON text. plan_from_json throws ConfigError (DDL-5-62) if the text is malformed.
+// JSON text of a plan, and a plan from JSON text. plan_from_json throws ConfigError (DDL-5-62) if the text is
+// malformed.
 std::string to_json(const Plan& plan);
 Plan plan_from_json(std::string_view text);
 

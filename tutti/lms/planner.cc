@@ -98,8 +98,8 @@ class PlanSearch {
     return is_better;
   }
 
-  // Replaces swaps by recomputation, those with the largest saving per second first, as many as make the step shorter, or
-  // as are feasible.
+  // Replaces swaps by recomputation, those with the largest saving per second first, as many as make the step shorter,
+  // or as are feasible.
   void recompute() {
     std::map<std::pair<int, int>, const Candidate*> by_interval;
     for (const Candidate& candidate : candidates_) {

@@ -1,15 +1,15 @@
 // Planner: chooses which blocks are swapped or recomputed to keep a step within a budget.
 //
-// 1. Selection. The planner walks through the memory curve of the trace. Wherever it exceeds the target, it selects idle
-//    intervals that cover this point, those with the farthest next use per cost first (Belady's rule), until the curve
-//    fits. Intervals too short for a write and a read are selected last. Selections that later ones have made
+// 1. Selection. The planner walks through the memory curve of the trace. Wherever it exceeds the target, it selects
+//    idle intervals that cover this point, those with the farthest next use per cost first (Belady's rule), until the
+//    curve fits. Intervals too short for a write and a read are selected last. Selections that later ones have made
 //    unnecessary are dropped.
 // 2. Triggers. Writes start after the last use. Reads are scheduled backwards from their uses through a FIFO queue with
 //    the measured bandwidth, each as late as possible. A read that would exceed the budget starts later.
-// 3. Search. Reads ahead of time need memory. The target is therefore the budget minus a headroom, and the simulator
-//    chooses the headroom with the shortest step.
-// 4. Recomputation. Swaps whose transfers take longer than the operators that produce the content (recompute.h) are replaced by recomputation if the simulated
-//    step becomes shorter.
+// 3. Search. Prefetched blocks need memory. The target is therefore the budget minus a headroom, and the simulator
+//    selects the headroom with the shortest step.
+// 4. Recomputation. Swaps whose transfers take longer than the operators that produce the content (recompute.h) are
+//    replaced by recomputation if the simulated step becomes shorter.
 #pragma once
 
 #include <cstdint>

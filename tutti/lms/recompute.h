@@ -1,7 +1,7 @@
-// Recomputation of blocks: which operators run again to restore a content, and from which blocks.
+// Recomputation of blocks: the operators that run again to restore a content, and their inputs.
 //
-// A recipe (trace.h) describes how one operator produces a content. Its inputs are often freed soon after it, but they may
-// have recipes, too. The chain for a block follows the inputs back until it reaches contents that still exist:
+// A recipe (trace.h) describes how one operator produces a content. Its inputs are often freed soon after it, but they
+// may have recipes, too. The chain for a block follows the inputs back until it reaches contents that still exist:
 //
 //   convolution -> x -> batch norm -> y -> ReLU -> z      x and z are saved, y is freed
 //

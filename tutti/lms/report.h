@@ -1,4 +1,4 @@
-// Report on a planned step: prediction, advice in words, JSON, and memory over time as SVG.
+// Report on a planned step: prediction and advice as text and JSON, and memory over time as SVG.
 #pragma once
 
 #include <cstdint>

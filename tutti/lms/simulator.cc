@@ -17,10 +17,10 @@ std::size_t at(int index) {
 // State of the step in virtual time.
 //
 // A block is absent, resident, being written, out or being read. Bytes of blocks that are being written or read are
-// resident. Time is the time of the trace plus `delay_`, the sum of all stalls so far: without stalls, times are exactly
-// those of the trace. Transfers are queued per direction; a queue is represented by the time at which it becomes idle,
-// because a transfer that has been queued is never cancelled. Memory is released when a write completes. Planned reads
-// for which there is no room wait in `pending_reads_` until memory is released.
+// resident. Time is the time of the trace plus `delay_`, the sum of all stalls so far: without stalls, times are
+// exactly those of the trace. Transfers are queued per direction; a queue is represented by the time at which it
+// becomes idle, because a transfer that has been queued is never cancelled. Memory is released when a write completes.
+// Planned reads for which there is no room wait in `pending_reads_` until memory is released.
 class Replay {
  public:
   Replay(const Trace& trace, const Plan& plan, const SimulatorOptions& options);

@@ -88,8 +88,8 @@ class TraceBuilder {
   std::vector<MemoryEvent> pending_;
 };
 
-// A chain of `layers` layers, one weight for all. Each layer allocates an activation of `bytes`, which the backward pass
-// needs in reverse order. Every operator takes `seconds`.
+// A chain of `layers` layers, one weight for all. Each layer allocates an activation of `bytes`, which the backward
+// pass needs in reverse order. Every operator takes `seconds`.
 inline Trace chain_trace(int layers, std::int64_t bytes, double seconds) {
   TraceBuilder builder;
   const int weight = builder.persistent(bytes);

@@ -1,8 +1,8 @@
 // Trace of one training step: operators in execution order, and the memory blocks they allocate, use and free.
 //
-// The tracker of `lms/hooks` records a trace; the planner and the simulator read it. Times are seconds since the start of
-// the step. Operators and blocks are identified by their index in the trace, which is the same in every step while the
-// graph is the same. A rolling hash over operator names, shapes and block sizes detects a changed graph.
+// The tracker of `lms/hooks` records a trace; the planner and the simulator read it. Times are seconds since the start
+// of the step. Operators and blocks are identified by their index in the trace, which is the same in every step while
+// the graph is the same. A rolling hash over operator names, shapes and block sizes detects a changed graph.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// JSON form of a trace. Fields with their default value are left out.
+// JSON form of a trace. Fields with their default value are omitted.
 #include <fmt/format.h>
 
 #include <array>

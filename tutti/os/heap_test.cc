@@ -11,8 +11,8 @@
 namespace tutti::os {
 namespace {
 
-// Runs in a new process, where the first calls of all threads race to initialise the heap. glibc's heap is uninitialised
-// under AddressSanitizer, whose allocator replaces it.
+// Runs in a new process, where the first calls of all threads race to initialise the heap. glibc's heap is
+// uninitialised under AddressSanitizer, whose allocator replaces it.
 [[noreturn]] void trim_from_many_threads() {
   std::atomic<bool> starts = false;
   std::vector<std::thread> threads;

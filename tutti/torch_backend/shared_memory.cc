@@ -38,8 +38,8 @@ at::DataPtr take(const std::shared_ptr<Arena>& arena, std::size_t bytes) {
   }
 }
 
-// Source of the process's CPU allocator. It is never destroyed, and neither are its caches: tensors may outlive the call
-// that disables it and the arena they were allocated from.
+// Source of the process's CPU allocator. It is never destroyed, and neither are its caches: tensors may outlive the
+// call that disables it and the arena they were allocated from.
 class SharedSource final : public lms::MemorySource {
  public:
   static SharedSource& instance() {

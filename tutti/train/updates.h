@@ -9,8 +9,8 @@
 
 namespace tutti::train {
 
-// The updates of a step and their strategies. A GAN has several updates, for example of discriminator and generator; other
-// tasks have one. Not thread-safe.
+// The updates of a step and their strategies. A GAN has several updates, for example of discriminator and generator;
+// other tasks have one. Not thread-safe.
 class StepUpdates {
  public:
   // The updates of the task. Updates of the same parameters share a strategy and its buckets. Throws ConfigError if

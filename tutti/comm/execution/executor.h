@@ -65,8 +65,8 @@ class Executor {
   HostSteps host_steps_;
   WireSteps wire_steps_;
   DimensionTimes times_;
-  // Longer than for flags: between two yields, other ranks on this core, also of other jobs, send and receive packets.
-  // A process that computes keeps the core for more than a millisecond.
+  // Longer than for flags, because other ranks on this core send and receive packets between two yields. A process that
+  // computes keeps the core for more than a millisecond.
   static constexpr std::int64_t kLongYield = 1'000'000;  // ns
   SpinBackoff backoff_{kLongYield};
   std::vector<LaneState> lanes_;

@@ -1,5 +1,6 @@
 // Operation headers (collective fingerprints). Before any data, a rank sends the description of its current operation
-// to each peer of its plan. Peers in different operations therefore fail instead of mixing up their messages.
+// to each peer of its plan. Peers in different operations therefore fail instead of mixing up their messages. Not
+// thread-safe; no call blocks.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@ class Handshakes {
   // `rank`: this rank. `wire` must outlive this object.
   Handshakes(Wire& wire, int rank) : wire_(wire), rank_(rank) {}
 
-  // Sends this rank's headers. `record` must stay alive until `clear`.
+  // Sends this rank's headers and posts the receives of its peers' headers. `record` must stay alive until `clear`.
   void start(const plan::Plan& plan, const OpRecord& record);
   // Sets `*agreed` if the header of `peer` has arrived. Fails if it describes a different operation.
   Result check(int peer, bool* agreed);
@@ -24,7 +25,7 @@ class Handshakes {
   Result finish(bool* finished);
   void clear();
 
-  // The member before this rank in the group; wraps around.
+  // Rank of the member that precedes this rank in the group; wraps around.
   int before(const std::vector<int>& group) const { return neighbour(group, -1); }
 
  private:

@@ -6,8 +6,7 @@
 
 namespace tutti::comm {
 
-// Time spent in the steps of each dimension. Lanes overlap, so the sum over dimensions may exceed the duration of the
-// operation.
+// Lanes overlap, so the sum over dimensions may exceed the duration of the operation.
 struct DimensionTimes {
   std::array<std::int64_t, 8> nanoseconds{};
 };

@@ -19,7 +19,7 @@ class VendorCollectives {
   virtual bool supports(plan::Collective collective, DType dtype, ReduceOp op) const = 0;
   // Starts a collective over `group`: ranks of the transport, in order, including this one. All of them must take part.
   // `*running` is the transfer to test, or null if the collective is already complete. It cannot be cancelled: if the
-  // transfer is destroyed early, its memory stays with the library forever.
+  // transfer is destroyed early, its memory is leaked, because the library may still access it.
   // - all_reduce: in place in `output`, counts[0] elements.
   // - reduce_scatter: `input` holds the pieces of all members (counts[i] elements each); `output` receives this rank's.
   // - all_gather: the reverse of reduce_scatter. `input` may point into `output`.

@@ -12,7 +12,7 @@ namespace tutti::learn {
 
 enum class FileKind : std::uint8_t { kTutti, kSvmlight, kCsv, kNpy, kNpz, kHdf5, kSnap };
 std::string_view name_of(FileKind kind);
-// The inverse of name_of. Accepts "own", the deprecated name of kTutti, with a warning. Throws ConfigError that lists
+// The inverse of name_of. Accepts "own", the deprecated name of kTutti, with a warning. Throws ConfigError, which lists
 // the valid names.
 FileKind parse_file_kind(std::string_view name);
 

@@ -27,7 +27,7 @@ struct CsvOptions {
 // - Delimiter: the first of tab, semicolon and comma that occurs in the first row.
 // - Quoting as in RFC 4180: quoted fields may contain delimiters and newlines; two quotes stand for one.
 // - Missing values (NaN): empty fields, `NA`, `?` and `nan`.
-// Throws IoError that names file, line, column and the error; there are no partial results.
+// Throws IoError, which names file, line, column and the error; there are no partial results.
 DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
 // Parses text in memory; `name` replaces the file name in error messages.

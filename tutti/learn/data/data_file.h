@@ -56,7 +56,7 @@ class DataFileWriter {
 // Reader of data files. Thread-safe.
 class DataFile {
  public:
-  // Reads header and index only. Throws IoError that describes the error.
+  // Reads header and index only. Throws IoError, which describes the error.
   explicit DataFile(const std::filesystem::path& path);
   // Opens one of `parts` contiguous, equal ranges of chunks, for example one per rank. All members refer to these
   // chunks.

@@ -13,7 +13,7 @@ struct Hdf5Names {
 };
 
 // Reads a two-dimensional matrix (f32 is kept, other types become f64), and labels and weights if they exist. Throws
-// IoError that names file, dataset and error; there are no partial results.
+// IoError, which names file, dataset and error; there are no partial results.
 DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names = {});
 
 }  // namespace tutti::learn

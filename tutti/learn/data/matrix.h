@@ -53,7 +53,7 @@ void check_columns(std::int64_t count, const char* what = "columns");
 
 class Threads;
 
-// Throws ConfigError that names the first error: a missing pointer, decreasing offsets, an index that is out of range
+// Throws ConfigError, which names the first error: a missing pointer, decreasing offsets, an index that is out of range
 // or duplicate, or a value that is not finite. One pass over the data.
 void check(const Matrix& matrix, Threads& threads);
 

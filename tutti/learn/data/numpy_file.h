@@ -9,7 +9,7 @@
 namespace tutti::learn {
 
 // Reads a matrix of f32, f64 or integers (converted to f64), in C or Fortran order, as features without labels. f32 and
-// f64 in C order are mapped, not copied. Throws IoError that describes the error; there are no partial results.
+// f64 in C order are mapped, not copied. Throws IoError, which describes the error; there are no partial results.
 DataSet read_npy(const std::filesystem::path& path);
 
 // Reads a compressed or uncompressed .npz file. Features: `X`, or `data`, `indices`, `indptr` and `shape` as written by

@@ -7,7 +7,7 @@
 
 namespace tutti::learn {
 
-// Reads dense, CSR or CSC matrices. Sparse matrices without values have rows of unit norm. Throws IoError that
+// Reads dense, CSR or CSC matrices. Sparse matrices without values have rows of unit norm. Throws IoError, which
 // describes the error; there are no partial results.
 DataSet read_snap(const std::filesystem::path& path);
 

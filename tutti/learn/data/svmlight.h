@@ -17,7 +17,7 @@ struct SvmlightOptions {
 };
 
 // Reads all rows with all threads. If every value is 1, the matrix has no `values`. The indices of a row must increase.
-// Throws IoError that names file, line and error, also for a file without rows; there are no partial results.
+// Throws IoError, which names file, line and error; a file without rows is an error too. There are no partial results.
 DataSet read_svmlight(const std::filesystem::path& path, const SvmlightOptions& options = {});
 
 // Parses text in memory; `name` replaces the file name in error messages.

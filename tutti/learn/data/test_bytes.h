@@ -71,7 +71,6 @@ inline std::string zip_bytes(const std::vector<std::pair<std::string, std::strin
 }
 
 // A sparse 3 x 4 matrix with labels, as written by scipy.sparse.save_npz and numpy.savez.
-//
 inline std::string sparse_npz_bytes(bool is_packed) {
   return zip_bytes({{"format.npy", npy_bytes("|S3", "()", "csr")},
                     {"shape.npy", npy_bytes("<i8", "(2,)", bytes_of<std::int64_t>({3, 4}))},

@@ -37,7 +37,7 @@ std::string label_text(const SavedModel& model, double label);
 
 // Replaces the file atomically. Throws IoError if it cannot be written; an existing file is then unchanged.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
-// Throws IoError (DDL-9-02, DDL-9-03) that names the file and the error.
+// Throws IoError (DDL-9-02, DDL-9-03), which names the file and the error.
 SavedModel load_model(const std::filesystem::path& path);
 // Returns whether the content of a file begins like a model file.
 bool is_model(const std::filesystem::path& path);

@@ -24,7 +24,6 @@ struct TrainSettings {
 SavedModel train(const DataSet& data, const TrainSettings& settings);
 // Training with a memory limit: the additional memory of a linear fit, or the maximum resident set of this process for
 // trees, for which the rows are first copied to the temporary directory.
-//
 SavedModel train(const std::shared_ptr<const DataFile>& file, const TrainSettings& settings);
 
 }  // namespace tutti::learn

@@ -30,8 +30,8 @@ struct BoostOptions {
   double min_samples_leaf = 20;  // estimated from hessians
   double min_child_weight = 1e-3;
   double l2 = 0, min_gain = 0;
-  // Maximum |value| of a leaf before `learning_rate`. 0: 8 if scores are logarithms (logistic, poisson, softmax: 8 - 8 /
-  // classes), else no limit. A Newton step from a probability close to 0 is too long by orders of magnitude.
+  // Maximum |value| of a leaf before `learning_rate`. 0: 8 if scores are logarithms (logistic, poisson, softmax: 8 - 8
+  // / classes), else no limit. A Newton step from a probability close to 0 is too long by orders of magnitude.
   double max_step = 0;
   double subsample = 1;  // fraction of the rows per tree
   // Heterogeneous boosting: a round adds trees with this probability, otherwise ridge regression on random Fourier

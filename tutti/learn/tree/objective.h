@@ -40,7 +40,7 @@ class Objective {
 };
 
 // Names: "squared_error", "logistic", "softmax" (with `classes`, see BoostOptions::class_curvature), "poisson",
-// "quantile" (with `alpha`), "absolute_error". Throws ConfigError (DDL-9-20) that lists them.
+// "quantile" (with `alpha`), "absolute_error". Throws ConfigError (DDL-9-20), which lists them.
 std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha,
                                           double class_curvature = 1);
 

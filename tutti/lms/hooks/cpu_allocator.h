@@ -1,7 +1,8 @@
 // Chain of memory sources behind libtorch's CPU allocator.
 //
-// libtorch has one CPU allocator per process. Components that allocate tensors elsewhere (shared memory of the ranks of a
-// host, the pager of large model support) register a source here instead of replacing it one by one.
+// libtorch has one CPU allocator per process. Components that allocate tensors elsewhere (shared memory of the ranks of
+// a host, the pager of large model support) register a source here, because only one of them could replace the
+// allocator itself.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +13,14 @@ namespace tutti::lms {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  // Memory aligned to 64 bytes at least; nullptr: the next source is asked. An exception reaches the caller of the
-  // libtorch operator.
+  // Allocates memory aligned to at least 64 bytes; nullptr: the next source is tried. An exception reaches the caller
+  // of the libtorch operator.
   virtual void* allocate(std::size_t bytes) = 0;
   // Returns false if the address is not from this source.
   virtual bool free(void* address) = 0;
 };
 
-// Order of the sources: ascending.
+// Sources are tried in this order.
 enum class SourceOrder { kPager, kSharedMemory };
 
 // Adds a source to the chain, in front of libtorch's allocator, and installs the chain if necessary. A source is never

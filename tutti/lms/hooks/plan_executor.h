@@ -1,14 +1,15 @@
 // Executes a plan at operator boundaries.
 //
-// Before operator i: waits for the writes whose memory must be free (`free_by`), starts reads (`read_before`; again at the
-// next operators if the budget has no space yet), and waits for the blocks that it needs (`next_use`). After operator i:
-// starts writes (`write_after`) and sets the next use of its blocks, by which the pager evicts. The plan applies as long as
-// operators and allocations are those of its trace. After a difference everything else in the step is passive.
+// Before operator i, the executor waits for the writes whose memory must be free (`free_by`) and starts reads
+// (`read_before`). If the budget has no space for a read, it is retried before the next operators. The executor then
+// waits for the blocks that operator i needs (`next_use`). After operator i it starts writes (`write_after`) and sets
+// the next use of the blocks, which determines the order of eviction. The plan applies as long as operators and
+// allocations are those of its trace. After the first difference, the rest of the step is passive.
 //
-// Recomputation. While the step runs, the executor collects the calls of operators that chains of the plan repeat. A block
-// with a call is dropped instead of written, and restored before operator `next_use`. Until a recipe is verified, its
-// block is swapped, and the result of the call is compared with the content: only calls that reproduce it bit by bit are
-// used. Encodings are chosen by samples of the contents in the first step of a plan.
+// Recomputation. While the step runs, the executor records the operator calls that the recompute chains of the plan
+// contain. A block with such a call is dropped instead of written, and restored before operator `next_use`. Until a
+// recipe is verified, its block is swapped, and the result of the call is compared with the content: only calls whose
+// result is bitwise identical are used. Encodings are chosen by sampling the contents in the first step of a plan.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +36,8 @@ using ProducerOf = std::function<std::shared_ptr<const OperatorCall>(std::size_t
 struct PlannedStep {
   RecordedStep step;
   Plan plan;
-  std::set<int> verified = {};  // recipes whose calls have reproduced the content
-  bool is_sampled = false;      // the blocks of the trace have encodings
+  std::set<int> verified = {};  // recipes whose calls reproduced the content
+  bool is_sampled = false;      // encodings of the blocks were chosen
 };
 
 // Observations of one step about its plan.
@@ -66,10 +67,10 @@ class PlanExecutor {
   // `hash`: of the recorder after the operator.
   void after_operator(int index, std::uint64_t hash);
 
-  // The running operator has stored a content that it can compute again. `recipe`: index in the step.
+  // Records that the running operator has stored a content that it can compute again. `recipe`: index in the step.
   void add_call(int recipe, const MakeCall& make_call);
 
-  // In this step.
+  // Findings of the current step.
   const Findings& findings() const { return findings_; }
 
  private:

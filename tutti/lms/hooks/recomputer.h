@@ -16,21 +16,21 @@ class OperatorCall;
 // Thread-safe. A pin or a fault of a dropped block recomputes it, planned or not.
 class Recomputer {
  public:
-  // Becomes the restorer of the pager.
+  // Registers itself as the restorer of the pager, which must outlive this object.
   explicit Recomputer(Pager& pager);
   Recomputer(const Recomputer&) = delete;
   Recomputer& operator=(const Recomputer&) = delete;
 
-  // Drops a block that `call` can restore. Returns false if it cannot leave now.
+  // Drops a block that `call` can restore. Returns false if the pager cannot drop it now.
   bool drop(BlockRef ref, std::shared_ptr<const OperatorCall> call);
-  // Restores the block if it is dropped. Throws as the operators, and as Pager::restore.
+  // Restores the block if it is dropped. Throws as the operators of the call and as Pager::restore.
   void restore(BlockRef ref);
   // Restores all blocks whose calls read one of these, before an operator modifies them.
   void restore_readers_of(std::span<const BlockRef> refs);
-  // The block is freed.
+  // Must be called when the block is freed.
   void forget(BlockRef ref);
-  // Compares the result of a call with the content of a block, which becomes resident. False if they differ or the call
-  // fails.
+  // Returns true if the result of a call equals the content of a block bit for bit; false if the call fails. Makes the
+  // block resident.
   bool reproduces(const OperatorCall& call, BlockRef ref);
 
  private:

@@ -93,7 +93,7 @@ void Session::start() {
 void Session::stop() {
   is_running_ = false;
   pager_.set_budget(Pager::kNever / 4);
-  // What does not fit into memory stays out until it is accessed.
+  // Blocks that do not fit into memory stay out until they are accessed.
   const bool fits = pager_.statistics().out < os::free_memory().bytes() / 2;
   if (fits || !options_.handles_faults) pager_.page_in_all();
 }
@@ -114,7 +114,7 @@ void* Session::allocate(std::size_t size) {
   const auto bytes = static_cast<std::int64_t>(size);
   if (bytes < options_.minimum_bytes || ::getpid() != process_) return nullptr;
   if (is_repeating()) return pager_.allocate(bytes, true);  // freed when the block is restored
-  // What operators on tiles allocate is used as a whole, and its memory is used again for the next tile.
+  // Operators on tiles use their allocations as a whole, and the memory is reused for the next tile.
   const bool is_segmented = options_.segment_bytes > 0 && bytes >= 2 * options_.segment_bytes &&
                             !(is_in_tiled_operator() && thread.depth > 0);
   std::byte* address = nullptr;
@@ -131,9 +131,9 @@ void* Session::allocate(std::size_t size) {
   return address;
 }
 
-// Operators that only call others use their results as inputs: the segments become resident, and part of the trace, when
-// an operator uses them. Others are resident now: kernels use raw pointers, and code outside of operators may pass them to
-// system calls.
+// Operators that only call others use their results as inputs: the segments become resident, and part of the trace,
+// when an operator uses them. Others are resident now: kernels use raw pointers, and code outside of operators may pass
+// them to system calls.
 void* Session::allocate_segments(std::int64_t bytes) {
   ThreadScopes& thread = scopes();
   const bool is_for_others = thread.depth == 0 && thread.frames.size() > 1;
@@ -346,16 +346,16 @@ PlannedStep* Session::plan_of(std::uint64_t hash) const {
   return found != plans_.end() ? found->second.get() : nullptr;
 }
 
-// Steps with the same hash have the same operators and allocations, but perhaps not the same persistent blocks: some may
-// be freed after the last operator. Their blocks are then numbered differently.
+// Steps with the same hash have the same operators and allocations, but perhaps not the same persistent blocks: some
+// may be freed after the last operator. Their blocks are then numbered differently.
 PlannedStep* Session::plan_of(const Trace& trace) const {
   PlannedStep* const planned = plan_of(trace.hash());
   const bool is_alike = planned && planned->step.trace.blocks.size() == trace.blocks.size();
   return is_alike ? planned : nullptr;
 }
 
-// Plans the step again without recipes that do not reproduce their content, and with the encodings that were found. Else
-// starts late reads earlier, unless they would then evict other blocks.
+// Plans the step again without recipes that do not reproduce their content, and with the encodings that were found.
+// Else starts late reads earlier, unless they would then evict other blocks.
 void Session::correct_plan(PlannedStep& planned) {
   const Findings& findings = executor_.findings();
   if (add_findings(planned, findings)) {

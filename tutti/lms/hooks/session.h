@@ -3,9 +3,10 @@
 // Every thread has a stack of operators. An operator pins its inputs while it runs. Blocks that are allocated while an
 // operator runs stay pinned until the outermost operator of the thread ends, because kernels use raw pointers to them.
 //
-// The thread that created the session records the trace. A step ends when an operator follows the backward pass, which is
-// when the fewest blocks exist: a step is optimizer, forward and backward pass. After each step with a new trace, the
-// session makes a plan for it. The plan of a step is chosen by the trace that followed the last one before.
+// The thread that created the session records the trace. A step consists of optimizer, forward and backward pass. It
+// ends at the first operator after the backward pass, because the fewest blocks exist then. After each step with a new
+// trace, the session makes a plan for it. The session predicts the next step from the current one: the plan is that of
+// the trace which followed this trace the last time.
 #pragma once
 
 #include <atomic>
@@ -55,19 +56,20 @@ class Session final : public MemorySource {
   void* allocate(std::size_t bytes) override;
   bool free(void* address) override;
 
-  // An operator starts on this thread: its input blocks, those of them that it modifies, and a hash of their shapes. Does
-  // not throw: errors are thrown by the next allocation of the operator, because libtorch ignores exceptions of its
-  // callbacks. `is_transparent`: the operator only calls others; nothing is pinned for it.
+  // Called when an operator starts on this thread, with its input blocks, those of them that it modifies, and a hash of
+  // their shapes. Does not throw: the next allocation of the operator throws the error, because libtorch ignores
+  // exceptions of its callbacks. `is_transparent`: the operator only calls others; nothing is pinned for it.
   void begin_operator(std::string_view name, bool is_transparent, std::span<const BlockRef> inputs,
                       std::span<const BlockRef> modified, std::uint64_t shapes);
   void end_operator();
 
-  // The contents of the inputs of an operator that can be repeated. Empty if the operator is not recorded.
+  // Returns the contents of the inputs of an operator that can be repeated; empty if the operator is not recorded.
   std::optional<std::vector<Recipe::Input>> contents_of(std::span<const BlockRef> inputs);
-  // The running operator stored a content in `output` that it can compute again from `inputs`.
+  // Records that the running operator stored a content in `output` that it can compute again from `inputs`.
   void add_recipe(BlockRef output, std::vector<Recipe::Input> inputs, const MakeCall& make_call);
 
-  // Starts or stops taking allocations. stop() ends the budget and makes all blocks resident if they fit into memory.
+  // Start or stop serving allocations. stop() also lifts the budget and makes all blocks resident if they fit into
+  // memory.
   void start();
   void stop();
   // Drops all plans. Only the thread that created the session may call it.
@@ -76,7 +78,7 @@ class Session final : public MemorySource {
   Pager& pager() { return pager_; }
   std::int64_t segment_bytes() const { return options_.segment_bytes; }
   SessionStatistics statistics() const;
-  // The last complete step and its plan; empty before.
+  // The last complete step and its plan; empty before the first complete step.
   Trace trace() const;
   Plan plan() const;
   PlannerOptions planner_options() const;

@@ -23,24 +23,24 @@ struct RecordedStep {
 // Not thread-safe. Times are seconds of any clock.
 //
 // Blocks that exist at the start of the step get their index by first use, which is the same in every step of a graph.
-// Blocks of other threads (`is_counted` false) get no index by allocation, because their order is not deterministic; once
-// used, they count as if they had existed at the start.
+// Blocks that other threads allocate (`is_counted` false) get no index at allocation, because their order is not
+// deterministic. Once used, they are treated as blocks that existed at the start.
 class StepRecorder {
  public:
   void begin_step(double time);
   // Ordinal of the allocation within the step; -1: not counted.
   int allocate(BlockRef ref, std::int64_t bytes, bool is_counted);
   void free(BlockRef ref);
-  // The block was allocated and not freed.
+  // True if the block was allocated and not freed.
   bool contains(BlockRef ref) const { return live_.contains(ref); }
   void begin_operator(std::string_view name, Phase phase, std::uint64_t shapes, double time);
-  // The running operator uses a block, or also modifies it.
+  // Record that the running operator uses a block, or also modifies it.
   void use(BlockRef ref);
   void modify(BlockRef ref);
-  // The present contents of blocks, as inputs of a recipe. Empty if a block is unknown.
+  // Returns the present contents of blocks, as inputs of a recipe; empty if a block is unknown.
   std::optional<std::vector<Recipe::Input>> contents_of(std::span<const BlockRef> refs);
-  // The running operator stored a content in `output` that can be recomputed from `inputs`. Returns the index of the
-  // recipe; -1: none, because `output` has not been allocated in this step.
+  // Records that the running operator stored a content in `output` that can be recomputed from `inputs`. Returns the
+  // index of the recipe; -1: none, because `output` has not been allocated in this step.
   int add_recipe(BlockRef output, std::vector<Recipe::Input> inputs);
   void end_operator(double time);
   RecordedStep finish_step(double time);

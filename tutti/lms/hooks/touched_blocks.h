@@ -11,8 +11,8 @@
 
 namespace tutti::lms {
 
-// Calls visit(first byte, bytes) for the ranges of the storage that the elements of a tensor occupy, in ascending order.
-// Ranges with a distance of less than `gap` bytes are joined.
+// Calls visit(first byte, bytes) for the ranges of the storage that the elements of a tensor occupy, in ascending
+// order. Ranges with a distance of less than `gap` bytes are joined.
 void for_each_range(const at::Tensor& tensor, std::int64_t gap,
                     const std::function<void(std::int64_t, std::int64_t)>& visit);
 

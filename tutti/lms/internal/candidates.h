@@ -13,15 +13,16 @@ struct Candidate {
   IdleInterval interval;
   std::int64_t bytes = 0;
   double write_seconds = 0, read_seconds = 0;
-  // The block is idle for longer than its transfers take, so they can overlap with computation; or it needs none.
+  // True if the block needs no transfers, or is idle for longer than its transfers take, so they can overlap with
+  // computation.
   bool can_overlap = false;
   double priority = 0;  // selected in descending order
   // Time of the producer if the block can be recomputed at the end of the interval; negative: it cannot.
   double recompute_seconds = -1;
 };
 
-// All intervals that the options allow, ascending by last_use. At least one is idle at every point where the step needs
-// more than its minimum budget.
+// All intervals that the options allow, ascending by last_use. Wherever the step needs more than its minimum budget, at
+// least one of them covers that point.
 std::vector<Candidate> candidates_of(const Trace& trace, const std::vector<Lifetime>& lifetimes,
                                      const PlannerOptions& options);
 

@@ -21,7 +21,7 @@ class MemoryCurve {
   int start_of(int op) const { return starts_[static_cast<std::size_t>(op)]; }
   // The first instant after the end of operator `op`; 0 for op = -1.
   int end_of(int op) const { return ends_[static_cast<std::size_t>(op + 1)]; }
-  // The operator during or before which an instant is.
+  // The operator that runs at an instant, or else the next one.
   int operator_at(int instant) const { return operators_[static_cast<std::size_t>(instant)]; }
 
   // Adds bytes to the instants [first, last).

@@ -12,7 +12,7 @@
 namespace tutti::lms {
 
 // Selects candidates until resident bytes do not exceed `target`, and schedules their transfers within the budget of
-// the options. See planner.h for the algorithm. Decisions with recomputation are not made here.
+// the options. See planner.h for the algorithm. Does not choose blocks to recompute.
 class Schedule {
  public:
   Schedule(const Trace& trace, const MemoryCurve& curve, const std::vector<Candidate>& candidates,
@@ -30,7 +30,7 @@ class Schedule {
   void drop_unnecessary(std::int64_t target);
   void schedule_reads();
   void place_reads_within_budget();
-  // Adds bytes to the instants in which the block is out if its read starts before operator `read_before`.
+  // Adds bytes to the instants at which the block is not resident if its read starts before operator `read_before`.
   void add_while_out(const Candidate& candidate, int read_before, std::int64_t bytes);
   std::int64_t maximum_while_out(const Candidate& candidate) const;
   int operator_before(double seconds) const;

@@ -1,7 +1,7 @@
 // Content of a block in a lossless encoding (codec.h), as it is stored in the swap file.
 //
-// A block is encoded in pieces of 2 MiB, each stored at a multiple of the page size. It can therefore be decoded with the
-// memory of one piece, if the budget has no more.
+// A block is encoded in pieces of 2 MiB, each stored at a multiple of the page size. If the budget has no space for
+// more, it can be decoded with a buffer of one piece.
 #pragma once
 
 #include <cstddef>

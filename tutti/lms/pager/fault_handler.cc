@@ -19,8 +19,8 @@ namespace {
 std::array<std::atomic<Pager*>, 64> pagers;
 struct sigaction previous_action = {};
 
-// The faulting instruction is an access to tensor memory. It never holds a lock of the pager or of malloc, so the handler
-// may use both.
+// The faulting instruction is an access to tensor memory. It never holds a lock of the pager or of malloc, so the
+// handler may use both.
 bool is_handled(void* address) {
   for (std::atomic<Pager*>& each : pagers) {
     Pager* const pager = each.load(std::memory_order_acquire);

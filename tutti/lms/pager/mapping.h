@@ -15,15 +15,16 @@ struct Reservation {
   std::int64_t bytes;
 };
 
-// All functions that throw: MemoryError (DDL-5-73).
-//
-// Address space without memory and access rights: `most` bytes, or less if the process may not, but at least `least`.
+// Functions marked "throws" throw MemoryError (DDL-5-73).
+
+// Reserves address space without memory and access rights: `most` bytes, or fewer if limits of the process require it,
+// but at least `least`. Throws.
 Reservation reserve(std::int64_t most, std::int64_t least);
 // Changes the access rights. Throws.
 void protect(std::byte* address, std::int64_t bytes, Access access);
-// Takes away the access rights and then the memory, so other threads fault instead of reading zeros. Throws.
+// Revokes the access rights and then releases the memory, so other threads fault instead of reading zeros. Throws.
 void discard(std::byte* address, std::int64_t bytes);
-// A new mapping with memory. Throws.
+// Returns a new mapping with memory. Throws.
 std::byte* map_temporary(std::int64_t bytes);
 // Replaces the pages at `target` by those at `source` in one step. Returns 0 or errno.
 int move_mapping(std::byte* source, std::int64_t bytes, std::byte* target);

@@ -28,7 +28,7 @@ struct PagedBlock {
   bool leaves_before(const PagedBlock& other) const {
     return next_use != other.next_use ? next_use > other.next_use : last_use < other.last_use;
   }
-  // Bytes that are free when the transfer in flight is complete.
+  // Bytes that become free when the transfer in flight is complete.
   std::int64_t leaving_bytes() const {
     const bool leaves = state == State::kWriting ? !is_cancelled : transfer != 0 && !is_used;
     return staging_bytes + (leaves ? bytes : 0);
@@ -41,7 +41,7 @@ struct PagedBlock {
   std::byte* address = nullptr;
   std::int64_t bytes = 0;
   std::int64_t reserved_bytes = 0;  // of address space
-  int segments = 1;  // of an allocation, of which this is the first; 0: a following one
+  int segments = 1;                 // number of blocks of the allocation; 0: not its first block
   bool is_segment = false;
   State state = State::kResident;
   bool is_used = false;  // false: freed
@@ -52,7 +52,7 @@ struct PagedBlock {
   int read_error = 0;  // of the last read; errno or io::FileQueue::kEndOfFile
   std::int64_t last_use = 0, next_use = 0;
   std::int64_t transfer = 0;       // id of the transfer in flight; 0: none
-  std::byte* temporary = nullptr;  // reading: where the content arrives
+  std::byte* temporary = nullptr;  // reading: destination of the content
   std::byte* staging = nullptr;    // encoded content of the transfer in flight
   std::int64_t staging_bytes = 0;
   EncodedBlock encoding;  // of the content in the swap file

@@ -160,8 +160,8 @@ BlockRef Pager::current(PagedBlock* block) {
   return block->is_used ? BlockRef{block, block->serial} : BlockRef{};
 }
 
-// Frees memory until `bytes` more fit: first that of freed blocks, then by page-outs. Enough page-outs are started before
-// the first one is waited for, so the disk works on several.
+// Frees memory until `bytes` more fit: first that of freed blocks, then by page-outs. Enough page-outs are started
+// before the first one is waited for, so the disk works on several.
 void Pager::make_room(MutexLock& lock, std::int64_t bytes) {
   const std::int64_t failures = transfers_.failed_writes();
   const auto excess = [&]()
@@ -202,7 +202,8 @@ bool Pager::wait_for_transfer(MutexLock& lock) {
   return true;
 }
 
-// Waits until another thread frees or unpins a block. Returns false if no other thread has pins, or after `pin_timeout`.
+// Waits until another thread frees or unpins a block. Returns false if no other thread has pins, or after
+// `pin_timeout`.
 bool Pager::wait_for_pins(MutexLock& lock) {
   if (options_.pin_timeout <= 0 || scopes_ <= 1 || statistics_.pinned == 0) return false;
   const auto deadline = std::chrono::steady_clock::now() +

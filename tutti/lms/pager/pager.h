@@ -8,12 +8,12 @@
 // - empty: a segment before its first use, without memory and content. The first pin or access makes it resident.
 // - writing: the memory can be read. A pin, or a store by code without a pin, cancels the page-out.
 // - out: the range has no access rights and no memory. An access without a pin raises SIGSEGV (fault_handler.h).
-// - dropped: as out, but the content is nowhere. The restorer computes it again before an access (drop, restore).
+// - dropped: like out, but the content is not stored. The restorer recomputes it before an access (drop, restore).
 // - reading: the content arrives in a temporary mapping, which then replaces the range in one system call. Threads
 //   without a pin therefore never see a partly read block.
 //
-// Freed blocks keep their memory for allocations of the same size until it is needed. The budget counts all memory that
-// the pager holds: resident, writing and reading blocks and freed ones. It is never exceeded.
+// Freed blocks keep their memory for allocations of the same size, until the memory is needed elsewhere. The budget
+// counts all memory that the pager holds: resident, writing and reading blocks and freed ones. It is never exceeded.
 #pragma once
 
 #include <atomic>
@@ -42,14 +42,14 @@ struct PagerOptions {
   std::int64_t budget = 0;               // bytes
   std::filesystem::path directory = {};  // of the swap file; empty: default_swap_directory()
   std::int64_t address_space = std::int64_t{16}
-                               << 40;  // bytes to reserve; less if the process may not
+                               << 40;  // bytes to reserve; less if limits of the process require it
   double pin_timeout = 5;              // seconds to wait for pins of other threads
   bool verifies = false;               // compare the CRC-32C of blocks that are read back
   io::FileQueue::Engine engine = io::FileQueue::Engine::kAuto;
   io::FaultInjector faults = {};  // tests only
 };
 
-// The budget cannot hold a request and everything that must be resident at the same time.
+// The budget cannot hold a request together with everything that must be resident at the same time.
 struct BudgetError : MemoryError {
   BudgetError(const std::string& message, std::int64_t requested_bytes, std::int64_t pinned_bytes)
       : MemoryError("DDL-5-70", message), requested(requested_bytes), pinned(pinned_bytes) {}
@@ -58,7 +58,7 @@ struct BudgetError : MemoryError {
 
 struct PagedBlock;
 
-// A block at a certain allocation. Invalid once the block is freed, even if its address is allocated again.
+// Reference to one allocation of a block. Invalid once the block is freed, even if its address is allocated again.
 struct BlockRef {
   PagedBlock* block = nullptr;
   std::uint64_t serial = 0;
@@ -79,15 +79,15 @@ class Pager {
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
-  // A resident block, pinned once if `is_pinned`. Evicts other blocks if necessary. Throws BudgetError if the pinned and
-  // unevictable blocks leave too little of the budget, IoError (DDL-5-72) if a page-out fails. Returns nullptr in a
-  // forked child.
-  std::byte* allocate(std::int64_t bytes, bool is_pinned = false);
-  // One range of several blocks, the segments: all of `segment_bytes`, a multiple of kPageBytes, except for the last one.
-  // They have no memory before their first pin or access, and leave it independently. Throws MemoryError (DDL-5-73). Returns
+  // Allocates a resident block, pinned once if `is_pinned`. Evicts other blocks if necessary. Throws BudgetError if the
+  // pinned and unevictable blocks leave too little of the budget, IoError (DDL-5-72) if a page-out fails. Returns
   // nullptr in a forked child.
+  std::byte* allocate(std::int64_t bytes, bool is_pinned = false);
+  // Allocates a range of several blocks (segments) of `segment_bytes`, a multiple of kPageBytes; the last one may be
+  // smaller. Segments have no memory before their first pin or access, and move independently. Throws MemoryError
+  // (DDL-5-73). Returns nullptr in a forked child.
   std::byte* allocate_segments(std::int64_t bytes, std::int64_t segment_bytes);
-  // Frees what was allocated at `address`, pinned or not. Returns false if no allocation in use starts there.
+  // Frees the allocation at `address`, pinned or not. Returns false if no allocation in use starts there.
   bool free(void* address);
   // The blocks of the allocation at `address`: one, or its segments; none if no allocation in use starts there.
   std::vector<BlockRef> blocks_at(const void* address);
@@ -104,14 +104,14 @@ class Pager {
   // The present allocation of a block; an invalid reference if it is not in use.
   BlockRef current(PagedBlock* block);
 
-  // Makes all blocks resident and keeps them so until unpin; pins are counted. Throws as `allocate`, and IoError
-  // (DDL-5-74) if a block cannot be read back; no block is pinned then.
+  // Makes all blocks resident until they are unpinned; pins are counted. Throws as `allocate`, and IoError (DDL-5-74)
+  // if a block cannot be read back; no block is pinned then.
   void pin(std::span<const BlockRef> refs);
   void unpin(std::span<const BlockRef> refs);
 
-  // Starts to page out a resident, unpinned block. Returns false if it cannot be paged out now. The content is stored in
-  // a lossless encoding if `encoding` names a codec, which applies, and there is memory for the result; `encoding.bytes`
-  // is the expected size.
+  // Starts to page out a resident, unpinned block. Returns false if it cannot be paged out now. The content is stored
+  // in the encoding that `encoding` names if the codec applies and there is memory for the result; `encoding.bytes` is
+  // the expected size.
   bool page_out(BlockRef ref, const Encoding& encoding = {});
   // Waits until the memory of a block in state writing is free.
   void finish_page_out(BlockRef ref);
@@ -122,8 +122,9 @@ class Pager {
   // Makes all blocks resident; throws as `pin`.
   void page_in_all();
 
-  // Discards the content of a resident, unpinned block, without a write. Returns false if it cannot leave now. A pin or a
-  // fault calls the restorer, on the same thread and without a lock. It must call `restore` for the block, or throw.
+  // Discards the content of a resident, unpinned block without writing it. Returns false if it cannot be dropped now. A
+  // pin or a fault calls the restorer, on the same thread and without a lock. The restorer must call `restore` for the
+  // block, or throw.
   bool drop(BlockRef ref);
   // Moves the memory of `source`, which has the same size and is resident, to a dropped block. `source` has no content
   // afterwards and may only be freed. Returns false if `ref` is not dropped. Throws MemoryError (DDL-5-73).
@@ -139,9 +140,9 @@ class Pager {
   }
 
   // Order of eviction: the block with the largest next use first, then the least recently pinned. kNever: not used
-  // again. Times are chosen by the caller. Blocks start with next use 0, that is unknown.
+  // again. Times are chosen by the caller. Blocks start with next use 0, which means unknown.
   void set_next_use(BlockRef ref, std::int64_t time);
-  // Blocks that are not evictable stay resident once they are. Blocks start evictable.
+  // A block that is not evictable stays resident once it is resident. Blocks start evictable.
   void set_evictable(BlockRef ref, bool is_evictable);
   // A smaller budget takes effect at once; throws BudgetError if pinned blocks need more.
   void set_budget(std::int64_t bytes);
@@ -161,7 +162,7 @@ class Pager {
     const MutexLock lock(mutex_);
     return statistics_;
   }
-  // write_wait + read_wait.
+  // Seconds that threads were blocked: write_wait + read_wait.
   double waited() const {
     const MutexLock lock(mutex_);
     return statistics_.write_wait + statistics_.read_wait;
@@ -180,7 +181,7 @@ class Pager {
   std::byte* take_addresses(std::int64_t bytes, std::int64_t alignment) TUTTI_REQUIRES(mutex_);
   PagedBlock* new_block(std::byte* address, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
   std::vector<PagedBlock*> allocation_at(const void* address) TUTTI_REQUIRES(mutex_);
-  // Memory for an empty block.
+  // Supplies memory to an empty block.
   void supply(MutexLock& lock, PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void make_room(MutexLock& lock, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
   bool drop_cached() TUTTI_REQUIRES(mutex_);

@@ -140,7 +140,7 @@ TEST(Pager, EvictsTheFarthestNextUseThenTheLeastRecentlyUsed) {
   }
   const auto is_out = [&](int i) {
     const std::int64_t before = pager.statistics().unplanned_reads;
-    // A prefetch of a resident block does nothing. The budget is full, so that of one that is out fails.
+    // A prefetch of a resident block does nothing. The budget is full, so a prefetch of a block that is out fails.
     return !pager.prefetch(pager.find(blocks[i])) || pager.statistics().unplanned_reads != before;
   };
   pager.allocate(kBlock, true);

@@ -14,8 +14,8 @@ class Ranges {
     if (end > 0) free_[0] = end;
   }
 
-  // Start of a free range of `bytes` that begins at a multiple of `alignment`, which is now in use. The lowest one that
-  // fits is taken. Empty: none fits.
+  // Takes the lowest free range of `bytes` that begins at a multiple of `alignment`, and returns its start; empty if
+  // none fits.
   std::optional<std::int64_t> take(std::int64_t bytes, std::int64_t alignment = 1);
   void give_back(std::int64_t start, std::int64_t bytes);
   // Adds the free range [end, end + bytes).

@@ -23,7 +23,7 @@ struct PagerStatistics {
   std::int64_t unplanned_reads = 0;  // reads that started at the pin or fault, not by prefetch
   std::int64_t late_reads = 0;       // prefetched blocks that had not arrived at the pin
   std::int64_t faults = 0;           // blocks made accessible by the fault handler
-  double write_wait = 0, read_wait = 0;  // time that threads were blocked
+  double write_wait = 0, read_wait = 0;  // seconds that threads were blocked
 
   void add_resident(std::int64_t bytes) {
     resident += bytes;

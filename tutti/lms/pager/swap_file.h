@@ -16,7 +16,7 @@ namespace tutti::lms {
 // A file without a name (O_TMPFILE): the kernel frees it when the process ends, however it ends. Uses O_DIRECT if the
 // file system supports it, because buffered writes would keep the same bytes in the page cache.
 //
-// Extents are multiples of io::kIoAlignment. Freed extents are reused before the file grows. The file grows by whole
+// Extents are multiples of io::kIoAlignment. Freed extents are reused before the file grows. The file grows in fixed
 // steps, for which the disk must have space. Not thread-safe, except for queue().
 class SwapFile {
  public:

@@ -20,14 +20,15 @@ class Transfers {
   Transfers(SwapFile swap, PagerStatistics& statistics, bool verifies)
       : swap_(std::move(swap)), statistics_(statistics), verifies_(verifies) {}
 
-  // resident -> writing. The content is encoded first if that is worthwhile and takes at most `room` bytes of memory, which
-  // are occupied until the write is complete. Throws IoError (DDL-5-72) if the disk is full.
+  // resident -> writing. The content is encoded first if that is worthwhile and takes at most `room` bytes of memory,
+  // which are occupied until the write is complete. Throws IoError (DDL-5-72) if the disk is full.
   void start_write(PagedBlock& block, const Encoding& encoding = {}, std::int64_t room = 0);
   // writing -> resident, when the write is complete. No effect in other states.
   void cancel_write(PagedBlock& block);
   // out -> reading. The budget has space for PagedBlock::reading_bytes().
   void start_read(PagedBlock& block);
-  // out -> resident or out. Blocks; needs the memory of the decoded block only. The block is encoded.
+  // out -> resident, or out on failure. For encoded blocks. Blocks the caller; needs only the memory of the decoded
+  // block.
   void read_in_pieces(PagedBlock& block);
   // The transfer of the block has ended: writing -> out or resident, reading -> resident or out.
   void complete(PagedBlock& block);
@@ -39,7 +40,7 @@ class Transfers {
   const std::string& directory() const { return swap_.directory(); }
   // Blocks in state writing or reading, oldest first.
   const std::vector<PagedBlock*>& in_flight() const { return in_flight_; }
-  // Bytes that are free when the transfers in flight are complete.
+  // Bytes that become free when the transfers in flight are complete.
   std::int64_t leaving_bytes() const;
   // The oldest transfer that frees memory, else the oldest; nullptr: none.
   PagedBlock* next_to_leave() const;
@@ -51,7 +52,7 @@ class Transfers {
   void complete_write(PagedBlock& block, int error);
   void complete_read(PagedBlock& block, int error);
   void begin_read(PagedBlock& block);
-  // The content has arrived in `temporary`, or not.
+  // Ends a read: the content has arrived in `temporary`, unless `error` is set.
   void finish_read(PagedBlock& block, int error);
   void add_staging(PagedBlock& block, std::byte* memory, std::int64_t bytes);
   void free_staging(PagedBlock& block);

@@ -58,7 +58,7 @@ struct Geometry {
   }
 };
 
-// One value stands for all spatial dimensions.
+// A list of one value applies to all spatial dimensions.
 std::vector<std::int64_t> expanded(const c10::IValue& list, const Tensor& weight) {
   std::vector<std::int64_t> values = list.toIntVector();
   if (values.size() == 1)
@@ -130,8 +130,8 @@ std::int64_t slab_count(const Side& rows, const Side& windows, const Tensor& wei
                         const Geometry& geometry) {
   std::int64_t bytes = rows.row_bytes() + windows.row_bytes() * geometry.stride[0];
   std::int64_t count = std::max<std::int64_t>(1, tile_bytes() / bytes);
-  // libtorch uses im2col for inputs of up to this number of elements in the first four dimensions. Its columns need more
-  // memory than the rows that avoid it, unless the tensor is small.
+  // libtorch uses im2col for inputs of up to this number of elements in the first four dimensions. Its columns need
+  // more memory than the rows that avoid it, unless the tensor is small.
   constexpr std::int64_t kSmallInput = 20480;
   const std::int64_t least =
       kSmallInput / (windows.channels() * geometry.stride[0] * windows.sizes[3]) + 1;
@@ -158,7 +158,7 @@ std::vector<Range> slabs_of(const Side& rows, const Side& windows, const Tensor&
   return slabs;
 }
 
-// One sample with rows of another number.
+// Sizes of one sample of `tensor` with `rows` rows.
 std::vector<std::int64_t> slab_sizes(const Tensor& tensor, std::int64_t rows) {
   std::vector<std::int64_t> sizes = tensor.sizes().vec();
   sizes[0] = 1;
@@ -170,7 +170,7 @@ Tensor sample_of(const Tensor& tensor, std::int64_t sample) {
   return range_of(tensor, 0, sample, 1);
 }
 
-// Dense copies of slabs of one tensor. The memory is used again for the next slab.
+// Dense copies of slabs of one tensor. The memory is reused for the next slab.
 class SlabCopy {
  public:
   SlabCopy(const Tensor& tensor, at::MemoryFormat format) : tensor_(tensor), format_(format) {}
@@ -192,7 +192,7 @@ class SlabCopy {
                   range_of(sample_of(tensor_, sample), kRows, inside.begin, inside.size()));
     return slab;
   }
-  // Without content.
+  // Returns a slab with undefined content.
   Tensor empty(Range rows) {
     const auto sizes = slab_sizes(tensor_, rows.size());
     if (!memory_.defined() || memory_.size(kRows) != rows.size()) {

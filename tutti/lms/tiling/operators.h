@@ -12,8 +12,8 @@
 
 namespace tutti::lms {
 
-// Replaces the arguments at the end of the stack by the results of the operator. Returns false, and leaves the stack as it
-// is, if the tensors are small or the arguments are not supported.
+// Replaces the arguments at the end of the stack by the results of the operator. Returns false, and leaves the stack as
+// it is, if the tensors are small or the arguments are not supported.
 using TiledFunction = std::function<bool(const c10::OperatorHandle& op, torch::jit::Stack& stack)>;
 
 struct TiledOperator {
@@ -21,7 +21,7 @@ struct TiledOperator {
   TiledFunction run;
 };
 
-// Elementwise operators, in place and not, and softmax. Tiles are ranges of memory.
+// Elementwise operators, in place and out of place, and softmax. Tiles are ranges of memory.
 std::vector<TiledOperator> elementwise_operators();
 // Convolution and transposed convolution, forward and backward. Tiles are slabs of the first spatial dimension.
 std::vector<TiledOperator> convolution_operators();
@@ -42,7 +42,7 @@ class Call {
     return stack_[stack_.size() - count_ + index];
   }
   std::size_t size() const { return count_; }
-  // Undefined if the argument is None.
+  // Returns an undefined tensor if the argument is None.
   at::Tensor tensor(std::size_t index) const {
     const c10::IValue& value = (*this)[index];
     return value.isTensor() ? value.toTensor() : at::Tensor();
@@ -50,9 +50,9 @@ class Call {
   std::vector<c10::IValue> arguments() const {
     return {stack_.end() - static_cast<std::ptrdiff_t>(count_), stack_.end()};
   }
-  // The tensors exceed the size of a tile. `others`: bytes of results.
+  // True if the tensors exceed the size of a tile. `others`: bytes of the results.
   bool is_large(std::int64_t others = 0) const;
-  // All tensors are plain.
+  // True if is_plain() holds for all tensors.
   bool is_plain() const;
   bool finish(std::vector<c10::IValue> results) {
     torch::jit::drop(stack_, count_);

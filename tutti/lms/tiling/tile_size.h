@@ -1,4 +1,4 @@
-// Size of the tiles, for all threads.
+// Size of the tiles, shared by all threads.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// Parts of tensors.
+// Views of parts of tensors.
 //
-// The views are made without calls of operators: those would be recorded, with the whole tensor as an input.
+// Views are created without calling operators, because a recorded operator would have the entire tensor as its input.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,13 +15,13 @@ struct Tile {
   std::vector<std::int64_t> starts, sizes;
 };
 
-// Partitions a tensor of these sizes into tiles of at most `most` elements, or one index of each dimension. Dimensions with
-// large strides are divided first, so a tile of a dense tensor is a range of memory. Dimension `whole` is not divided; -1:
-// all may be.
+// Partitions a tensor of these sizes into tiles of at most `most` elements, or one index of each dimension. Dimensions
+// with large strides are divided first, so a tile of a dense tensor is a range of memory. Dimension `whole` is not
+// divided; -1: all may be.
 std::vector<Tile> tiles_of(at::IntArrayRef sizes, at::IntArrayRef strides, std::int64_t most,
                            std::int64_t whole = -1);
 
-// A CPU tensor in memory, without lazy conjugation or negation.
+// True for a CPU tensor with storage, without lazy conjugation or negation.
 bool is_plain(const at::Tensor& tensor);
 // numel * itemsize.
 std::int64_t bytes_of(const at::Tensor& tensor);
@@ -29,7 +29,7 @@ std::int64_t bytes_of(const at::Tensor& tensor);
 // A view of the storage of `tensor`; the offset is in elements of the storage.
 at::Tensor view_of(const at::Tensor& tensor, at::IntArrayRef sizes, at::IntArrayRef strides,
                    std::int64_t offset);
-// The part of a tensor that is broadcast to the sizes of which `tile` is a part.
+// The part of `tensor`, which is broadcast to `sizes`, that corresponds to `tile`.
 at::Tensor part_of(const at::Tensor& tensor, const Tile& tile, at::IntArrayRef sizes);
 // The part [start, start + length) of one dimension.
 at::Tensor range_of(const at::Tensor& tensor, std::int64_t dimension, std::int64_t start,

@@ -5,9 +5,9 @@
 // intercepted between autograd and the backend, so networks, autograd's formulas and saved tensors do not change, and
 // forward and backward operators are tiled by the same code.
 //
-// Results agree with those of the untiled operators to rounding: the gradients of the weights of convolutions are summed
-// in tiles, and libtorch may choose another algorithm for a tile. They depend on the size of the tiles, but not on the memory
-// budget.
+// Results agree with those of the untiled operators to rounding: the gradients of the weights of convolutions are
+// summed in tiles, and libtorch may choose another algorithm for a tile. They depend on the size of the tiles, but not
+// on the memory budget.
 #pragma once
 
 #include <ATen/core/operator_name.h>
@@ -16,14 +16,14 @@
 
 namespace tutti::lms {
 
-// From now on, operators whose tensors exceed `bytes` together run in tiles of about this size. 0: operators run
-// untiled. For all threads; other threads must not run operators during the first call.
+// Sets the tile size of all threads: from now on, operators whose tensors together exceed `bytes` run in tiles of about
+// this size. 0: operators run untiled. Other threads must not run operators during the first call.
 void set_tile_bytes(std::int64_t bytes);
 
-// The operator runs in tiles if its tensors are large. If they are not, it calls itself again.
+// True if the operator is intercepted: on large tensors it runs in tiles, on others it calls itself again.
 bool is_tiled(const c10::OperatorName& name);
 
-// This thread executes a tiled operator. Operators that it calls work on one tile.
+// True while this thread executes a tiled operator. The operators that it calls then work on one tile.
 bool is_in_tiled_operator();
 
 // Calls that ran in tiles since the start of the process.

@@ -4,8 +4,8 @@
 namespace tutti::train {
 
 // While an object exists, the first of these signals is only recorded; the next one kills the process, as usual. With
-// `prints_message`, the first signal prints a message on stderr at once, because a step may take minutes. At most one object
-// at a time.
+// `prints_message`, the first signal prints a message on stderr at once, because a step may take minutes. At most one
+// object at a time.
 class StopSignal {
  public:
   explicit StopSignal(bool prints_message = false);

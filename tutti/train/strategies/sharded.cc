@@ -1,12 +1,12 @@
 // Synchronous training with a sharded optimizer step. Every rank computes the gradient of its part of the batch and
 // updates one shard of the weights.
 //
-// For each bucket, a rank receives the mean gradient of its own shard only (reduce-scatter), updates the weights there,
-// and sends them to all ranks (all-gather). This moves as many bytes as an all-reduce of the gradients. The arithmetic
-// of the update, and its memory traffic for weights and optimizer state, are done once instead of on every rank. The
-// all-gather comes last and cannot overlap with the backward pass, so this is for networks with many weights on hosts
-// with many ranks. Every rank allocates the whole optimizer state; only its own shard is valid until share_moments()
-// exchanges it for a checkpoint.
+// For each bucket, reduce-scatter gives a rank the mean gradient of its shard only. The rank updates the weights of the
+// shard, and all-gather sends them to all ranks. This moves as many bytes as an all-reduce of the gradients. The
+// arithmetic of the update, and its memory traffic for weights and optimizer state, are done once instead of on every
+// rank. The all-gather comes last and cannot overlap with the backward pass, so this is for networks with many weights
+// on hosts with many ranks. Every rank allocates the whole optimizer state; only its own shard is valid until
+// share_moments() exchanges it for a checkpoint.
 #include <algorithm>
 
 #include "tutti/core/clock.h"

@@ -76,8 +76,8 @@ struct RankBlock {
 
   alignas(64) MemoryPost post;
   Location scratch;
-  // Fingerprints of planned operations, alternating: a member that has passed its only host barrier may already be in the
-  // next operation.
+  // Fingerprints of planned operations, alternating: a member that has passed its only host barrier may already be in
+  // the next operation.
   std::array<std::uint64_t, 2> plan_fingerprints;
   alignas(64) Flag done;
   alignas(64) Flag stage_in;

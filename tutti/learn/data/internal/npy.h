@@ -18,7 +18,7 @@ struct NpyArray {
   double at(std::int64_t index) const;
 };
 
-// Decodes little-endian numbers of 1 to 8 bytes, or strings. Throws IoError that names `name`.
+// Decodes little-endian numbers of 1 to 8 bytes, or strings. Throws IoError (DDL-9-03); the message contains `name`.
 NpyArray read_npy_array(std::string_view bytes, std::string_view name);
 
 // Throws IoError (DDL-9-03): `name` is the file, `what` the error.

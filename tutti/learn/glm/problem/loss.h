@@ -16,7 +16,7 @@ enum class Loss : std::uint8_t {
 };
 
 std::string_view name_of(Loss loss);
-// The inverse of name_of. Throws ConfigError that lists the valid names.
+// The inverse of name_of. Throws ConfigError, which lists the valid names.
 Loss parse_loss(std::string_view name);
 
 constexpr bool is_classification(Loss loss) {

@@ -21,8 +21,8 @@ enum class Solver : std::uint8_t {
   kInteriorPoint,  // primal-dual interior-point method, for the hinge loss and few columns
 };
 std::string_view name_of(Solver solver);
-// The inverse of name_of. Accepts "interior", the deprecated name of kInteriorPoint, with a warning. Throws ConfigError
-// that lists the valid names.
+// The inverse of name_of. Accepts "interior", the deprecated name of kInteriorPoint, with a warning. Throws
+// ConfigError, which lists the valid names.
 Solver parse_solver(std::string_view name);
 std::vector<std::string> solver_names();
 

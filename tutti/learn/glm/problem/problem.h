@@ -68,8 +68,8 @@ class Tracker {
   double certain(double objective, double gap) const {
     return std::max(gap, is_single_ ? kF32Precision * std::abs(objective) : 0.0);
   }
-  // is_enough: the gap is below the tolerance. is_certain: it is so in spite of the precision of the type. In f32 a
-  // solver stops by is_enough, because it cannot detect which of its steps still gain.
+  // is_within_tolerance: the gap is below the tolerance. is_certain: it stays below when rounding errors of the type
+  // are added. In f32 a solver stops by is_within_tolerance, because it cannot detect which of its steps still gain.
   bool is_within_tolerance(double objective, double gap) const {
     return gap <= options_.tolerance * std::max(objective, scale_);
   }

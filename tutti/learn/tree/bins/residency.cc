@@ -22,7 +22,8 @@ std::uintptr_t page_size() {
   return size;
 }
 
-// Returns whether `address` is in a mapped file from which its content can be read again: a shared or read-only mapping.
+// Returns whether `address` is in a mapped file from which its content can be read again: a shared or read-only
+// mapping.
 bool is_mapped_file(const void* address) {
   const auto location = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");

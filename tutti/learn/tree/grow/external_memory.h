@@ -25,9 +25,9 @@ struct ExternalMemoryGrowth {
   comm::Communicator* communicator = nullptr;
 };
 
-// Like `grow`, but nodes do not refer to records. With a communicator all ranks make their passes together, and a node
-// is gathered when its part fits into memory on every rank. Throws ConfigError (DDL-9-27) on all ranks if the memory of
-// one is too small; the message has the required amount.
+// Like `grow`, but nodes do not refer to records. Collective with a communicator: every pass includes all ranks, and a
+// node is gathered when its part fits into memory on every rank. Throws ConfigError (DDL-9-27) on all ranks if the
+// memory of one is too small; the message states the required amount.
 template <class Record>
 std::vector<GrownNode> grow_external_memory(const ExternalMemoryGrowth<Record>& growth,
                                             Threads& threads);
@@ -48,12 +48,13 @@ class MemoryLimit {
   std::int64_t bytes_;
 };
 
-// Bins of the rows, in memory or, with a limit, in a file in the temporary directory. Throws ConfigError (DDL-9-27) if
-// the limit is too small.
+// Bin edges, and the binned rows.
 struct BinnedRows {
   Bins bins;
   BinnedData data;
 };
+// Finds the bins and bins the rows, in memory or, with a limit, in a file in the temporary directory. Collective with a
+// communicator. Throws ConfigError (DDL-9-27) if the limit is too small.
 BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const MemoryLimit& limit,
                         Threads& threads, comm::Communicator* communicator);
 

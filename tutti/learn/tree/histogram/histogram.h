@@ -62,7 +62,7 @@ struct HistogramShape {
 inline constexpr std::size_t kAddLookahead = 56, kPartitionLookahead = 64;
 
 // Background prefetch of memory that is needed later, one cache line at a time. Accumulation leaves memory bandwidth
-// unused, and a stall afterwards would take as long again.
+// unused; loading the lines only when they are needed would double the time.
 struct Prefetcher {
   const std::uint8_t* next = nullptr;
   const std::uint8_t* end = nullptr;

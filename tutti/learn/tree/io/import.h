@@ -15,6 +15,6 @@ Model import_xgboost(std::string_view json);
 // Parses the text written by LightGBM's save_model. zero_as_missing and linear trees are not supported.
 Model import_lightgbm(std::string_view text);
 
-// Both throw ConfigError (DDL-9-24) that names the unsupported part.
+// Both throw ConfigError (DDL-9-24), which names the unsupported part.
 
 }  // namespace tutti::learn::tree

@@ -9,9 +9,9 @@
 
 namespace tutti::learn::tree {
 
-// Numbers are written such that they read back bitwise identical.
+// Writes numbers that read back bitwise identical.
 std::string to_json(const Model& model);
-// Throws ConfigError (DDL-9-23) that describes the error; there are no partial results.
+// Throws ConfigError (DDL-9-23), which describes the error; there are no partial results.
 Model from_json(std::string_view text);
 
 }  // namespace tutti::learn::tree

@@ -69,7 +69,6 @@ TEST(SplitSearch, PackedWordsMatchSums) {
 }
 
 // Sums that use all 32 bits.
-//
 TEST(SplitSearch, LargeSumsAreNotTruncated) {
   Column column;
   column.add(3, -(std::int64_t{1} << 30), std::int64_t{3} << 30);

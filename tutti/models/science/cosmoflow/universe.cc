@@ -131,7 +131,7 @@ std::vector<float> density(const std::array<std::vector<float>, 3>& displacement
     std::size_t cell[3][2];
     float share[3][2];
     for (int axis = 0; axis < 3; ++axis) {
-      // In cells; the centre of cell c is at c. A particle starts at the centre of its own volume.
+      // In cells; the centre of cell c is at c. Particles start at the centres of equal cubes.
       float x = (static_cast<float>(start[axis]) + 0.5f) * pitch - 0.5f +
                 displacement[static_cast<std::size_t>(axis)][i] * per_length;
       x -= static_cast<float>(cells) * std::floor(x / static_cast<float>(cells));

@@ -144,8 +144,8 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return metrics;
   }
 
-  // Output of the discriminator for the showers of a file: probability of a real shower and energy in GeV. "true" is the
-  // deprecated name of "real".
+  // Output of the discriminator for the showers of a file: probability of a real shower and energy in GeV. "true" is
+  // the deprecated name of "real".
   std::vector<std::string> prediction_names() const override { return {"real", "energy", "true"}; }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {

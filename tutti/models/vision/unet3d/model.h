@@ -1,4 +1,4 @@
-// The 3-D U-Net of 3DUnetCNN, with which training beyond the memory limit was demonstrated.
+// The 3-D U-Net of 3DUnetCNN, a common example of training with large model support.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -16,25 +16,25 @@ namespace tutti::models::unet3d {
 // the steps between.
 class Network : public torch::nn::Module {
  public:
-  // He-normal weights from this seed; biases 0, and -3 in the last convolution, so that training starts from little
-  // tumour. `dtype` is the type of the computation; weights are f32.
+  // He-normal weights from this seed; biases 0, and -3 in the last convolution, so the untrained network predicts
+  // almost no tumour. `dtype` is the type of the computation; weights are f32.
   Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype);
 
-  // Images (N, 4, side, side, side) in any units, each of which is normalised to mean 0 and unit variance -> logits (N,
-  // 3, side, side, side) in f32, for the labels 1, 2 and 4.
+  // Images (N, 4, side, side, side) in any units -> logits (N, 3, side, side, side) in f32, for the labels 1, 2 and 4.
+  // Each image is first normalised to mean 0 and unit variance.
   torch::Tensor forward(const torch::Tensor& images);
 
   int steps() const { return 2 * shape_.depth; }
-  // One step. Input of the first and output of the last step are those of forward(). Between steps, one tensor (N,
-  // values) has everything that later steps need, so that it can be sent.
+  // Runs one step. The input of the first step and the output of the last one are those of forward(). Between steps,
+  // one tensor (N, values) contains everything that later steps need, so a pipeline can send it.
   torch::Tensor forward_step(int step, const torch::Tensor& input);
   std::size_t step_tensors(int step) const;  // of the parameters
   double step_flops(int step) const;
 
   torch::ScalarType dtype() const { return dtype_; }
   void compute_in(torch::ScalarType dtype) { dtype_ = dtype; }
-  // Doubles volumes with the operators of libtorch, which run in tiles under large model support. Results are the same but
-  // for rounding.
+  // Upsamples with the operators of libtorch, which large model support can run in tiles. Results differ only by
+  // rounding.
   void use_library_operators() { uses_library_operators_ = true; }
 
  private:
@@ -60,8 +60,8 @@ class Network : public torch::nn::Module {
 // 1 in voxels of the label: the published loss plus one. `labels` (N, side, side, side) are 0, 1, 2 and 4.
 torch::Tensor dice_loss(const torch::Tensor& scores, const torch::Tensor& labels);
 // Binary cross-entropy of each label, averaged over the labels. Voxels with the label have the weight sqrt(voxels /
-// voxels with it): a rare label has more weight than its fraction, and less than all others. The soft Dice coefficient
-// of a label that is unlikely everywhere has almost no gradient; this loss has one.
+// voxels with it), so a rare label contributes more than its fraction of the voxels. If a label is predicted as
+// unlikely everywhere, the soft Dice coefficient has almost no gradient, but this loss has one.
 torch::Tensor label_entropy(const torch::Tensor& scores, const torch::Tensor& labels);
 
 // The label with the highest score if it is more likely than not; otherwise 0.
