@@ -14,9 +14,11 @@
 #include "tutti/learn/tree/exact/exact.h"
 #include "tutti/learn/tree/grow/external_memory.h"
 #include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/internal/base_scores.h"
 #include "tutti/learn/tree/internal/fourier_learner.h"
 #include "tutti/learn/tree/internal/gradients.h"
 #include "tutti/learn/tree/internal/group_quantiles.h"
+#include "tutti/learn/tree/internal/scaled_weights.h"
 #include "tutti/learn/tree/internal/target_scales.h"
 
 namespace tutti::learn::tree {
@@ -86,8 +88,6 @@ class Booster {
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
   BinnedData prepare_rows(const Matrix& matrix, const Targets& targets);
-  std::vector<double> find_base(const Targets& targets, const RankRows& rank_rows) const;
-  double find_base_quantile(const Targets& targets, double alpha) const;
   ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                        std::span<const double> base) const;
   FourierLearner add_fourier_scores(const GradientTask& task,
@@ -125,47 +125,6 @@ void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
   // Throws for labels and weights that are not finite, negative, or missing.
   find_scales(targets, rows, 0, threads_, communicator_);
   objective_->check(targets.labels);
-}
-
-// Weighted mean of the moments of the objective, in fixed point.
-std::vector<double> Booster::find_base(const Targets& targets, const RankRows& rank_rows) const {
-  const auto outputs = static_cast<std::size_t>(objective_->outputs());
-  if (options_.base_score) return std::vector<double>(outputs, *options_.base_score);
-  if (const auto alpha = objective_->leaf_quantile()) return {find_base_quantile(targets, *alpha)};
-  double greatest[] = {1, 1};
-  for (std::size_t i = 0; i < targets.labels.size(); ++i) {
-    greatest[0] = std::max(greatest[0], std::abs(targets.labels[i]));
-    greatest[1] = std::max(greatest[1], targets.weights.empty() ? 1 : targets.weights[i]);
-  }
-  if (communicator_ != nullptr)
-    communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
-  const FixedPointSum moment(greatest[0] * greatest[1], rank_rows.total),
-      weight(greatest[1], rank_rows.total);
-  std::vector<std::int64_t> sums(outputs + 1);
-  std::vector<double> one(outputs);
-  for (std::size_t i = 0; i < targets.labels.size(); ++i) {
-    const double w = targets.weights.empty() ? 1 : targets.weights[i];
-    std::fill(one.begin(), one.end(), 0.0);
-    objective_->add_moments(targets.labels[i], w, one);
-    for (std::size_t k = 0; k < outputs; ++k) sums[k] += moment.units(one[k]);
-    sums[outputs] += weight.units(w);
-  }
-  if (communicator_ != nullptr) communicator_->all_reduce(Buffer::of<std::int64_t>(sums));
-  for (std::size_t k = 0; k < outputs; ++k)
-    one[k] = moment.value(sums[k]) / weight.value(sums[outputs]);
-  return objective_->base(one);
-}
-
-double Booster::find_base_quantile(const Targets& targets, double alpha) const {
-  const std::size_t rows = targets.labels.size();
-  const TargetScales scales =
-      find_scales(targets, static_cast<std::int64_t>(rows), 0, threads_, communicator_);
-  const std::vector<std::int32_t> groups(rows);
-  const std::vector<double> scores(rows);
-  return group_quantiles({groups, targets.labels, scores, targets.weights, scales.max_weight,
-                          scales.weight_unit == 1, scales.rows},
-                         1, alpha, threads_, communicator_)[0]
-      .value;
 }
 
 ScoredRows Booster::make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
@@ -418,7 +377,9 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
   model.columns = static_cast<int>(matrix.columns);
   model.outputs = objective_->outputs();
   model.link = objective_->link();
-  model.base = find_base(targets, find_rank_rows(matrix.rows, communicator_));
+  model.base = options_.base_score
+                   ? std::vector<double>(objective_->outputs(), *options_.base_score)
+                   : base_scores(*objective_, targets, threads_, communicator_);
   ScoredRows rows = make_rows(matrix, std::move(data), targets, model.base);
   std::optional<ScoredRows> others;
   if (validation != nullptr) {
@@ -489,7 +450,16 @@ Boosted train_boosting(const Matrix& matrix, const Targets& targets, const Boost
                        Threads& threads, const ValidationSet* validation,
                        comm::Communicator* communicator) {
   check(options, validation);
-  return Booster(options, threads, communicator).train(matrix, targets, validation);
+  const ScaledWeights weights(targets, communicator);
+  BoostOptions scaled = options;
+  for (double* limit : {&scaled.l2, &scaled.min_child_weight, &scaled.min_gain, &scaled.fourier_l2})
+    *limit *= weights.factor();
+  if (validation == nullptr)
+    return Booster(scaled, threads, communicator).train(matrix, weights.targets(), nullptr);
+  const ScaledWeights validation_weights(validation->targets, communicator);
+  const ValidationSet scaled_validation = {validation->matrix, validation_weights.targets()};
+  return Booster(scaled, threads, communicator)
+      .train(matrix, weights.targets(), &scaled_validation);
 }
 
 }  // namespace tutti::learn::tree

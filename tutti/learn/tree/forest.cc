@@ -15,6 +15,7 @@
 #include "tutti/learn/tree/exact/exact.h"
 #include "tutti/learn/tree/grow/external_memory.h"
 #include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/internal/scaled_weights.h"
 #include "tutti/learn/tree/internal/target_scales.h"
 
 namespace tutti::learn::tree {
@@ -212,8 +213,13 @@ int bootstrap_copies(const ForestOptions& options, int tree, std::int64_t row) {
   return poisson(options.samples, mix(seed, static_cast<std::uint64_t>(row)));
 }
 
-Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOptions& options,
+Model train_forest(const Matrix& matrix, const Targets& given, const ForestOptions& given_options,
                    Threads& threads, comm::Communicator* communicator) {
+  const ScaledWeights weights(given, communicator);
+  const Targets& targets = weights.targets();
+  ForestOptions options = given_options;
+  options.min_weight_leaf *= weights.factor();
+  options.min_gain *= weights.factor();
   if (options.trees < 1 || options.classes < 0 || options.classes == 1 || options.samples <= 0)
     throw ConfigError("DDL-9-20",
                       fmt::format("trees is {}, classes {}, samples {}: trees must be at least 1, "

@@ -286,6 +286,33 @@ TEST(Forest, IsBetterThanItsTrees) {
   EXPECT_GT(accuracy(predict_raw(extra, test.matrix(), threads), test.labels, 2), one + 0.02);
 }
 
+// Regression test: the threshold between the two smallest values was never drawn.
+TEST(Forest, RandomThresholdsAreUniform) {
+  const std::vector<float> values = {0, 1, 2, 10, 10.5F};
+  std::vector<float> column;
+  std::vector<double> labels;
+  for (int i = 0; i < 500; ++i) {
+    column.push_back(values[static_cast<std::size_t>(i % 5)]);
+    labels.push_back(i % 7);
+  }
+  const Matrix matrix = {Storage::kDense, DType::kF32, 500, 1, column.data(), 1, 1};
+  Threads threads(1);
+  for (const bool is_exact : {false, true}) {
+    ForestOptions options;
+    options.trees = 5000;
+    options.max_depth = 1;
+    options.random_thresholds = true;
+    options.exact_splits = is_exact;
+    std::vector<double> counts(5);
+    for (const Tree& tree : train_forest(matrix, {labels, {}}, options, threads).trees)
+      ++counts[static_cast<std::size_t>(
+          std::upper_bound(values.begin(), values.end(), tree.nodes[0].threshold) -
+          values.begin())];
+    for (std::size_t i = 1; i < 5; ++i)
+      EXPECT_NEAR(counts[i] / 5000, (values[i] - values[i - 1]) / 10.5, 0.025) << i << is_exact;
+  }
+}
+
 // Regression test: a row that was drawn several times overflowed 32 bits, and its label changed.
 TEST(Forest, RepeatedRowsCountAsOftenAsTheyAreDrawn) {
   const TestData data = make_data(2000, 3);

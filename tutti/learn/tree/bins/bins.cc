@@ -45,16 +45,13 @@ double between(double low, double high, bool is_f32) {
   return middle >= low && middle < high ? middle : low;
 }
 
-// A value that is at least as frequent as an equal share of the rows gets a separate bin; the others are divided evenly
-// among the remaining bins.
-std::vector<double> find_edges(const std::vector<Distinct>& distinct, int max_bins, bool is_f32) {
-  std::vector<double> edges;
-  const auto add_edge = [&](std::size_t after) {
-    edges.push_back(between(distinct[after].value, distinct[after + 1].value, is_f32));
-  };
+// Returns the indices of the last value of each bin but the last one. A value that is at least as frequent as an equal
+// share of the rows gets a separate bin; the others are divided evenly among the remaining bins.
+std::vector<std::size_t> find_ends(const std::vector<Distinct>& distinct, int max_bins) {
+  std::vector<std::size_t> ends;
   if (distinct.size() <= static_cast<std::size_t>(max_bins)) {
-    for (std::size_t i = 0; i + 1 < distinct.size(); ++i) add_edge(i);
-    return edges;
+    for (std::size_t i = 0; i + 1 < distinct.size(); ++i) ends.push_back(i);
+    return ends;
   }
   std::int64_t rows = 0;
   for (const Distinct& one : distinct) rows += one.count;
@@ -67,18 +64,31 @@ std::vector<double> find_edges(const std::vector<Distinct>& distinct, int max_bi
     if (is_frequent(one)) --bins, rows -= one.count;
   std::int64_t in_bin = 0;
   for (std::size_t i = 0;
-       i + 1 < distinct.size() && edges.size() + 1 < static_cast<std::size_t>(max_bins); ++i) {
+       i + 1 < distinct.size() && ends.size() + 1 < static_cast<std::size_t>(max_bins); ++i) {
     const bool is_own = is_frequent(distinct[i]);
     if (!is_own) in_bin += distinct[i].count;
     const bool is_full =
         static_cast<double>(in_bin) * std::max(1, bins) >= static_cast<double>(rows);
     if (!is_own && !is_full && !is_frequent(distinct[i + 1])) continue;
-    add_edge(i);
+    ends.push_back(i);
     if (is_own) continue;
     --bins;
     rows -= std::exchange(in_bin, 0);
   }
-  return edges;
+  return ends;
+}
+
+void set_edges(const std::vector<Distinct>& distinct, int max_bins, bool is_f32,
+               ColumnBins& column) {
+  if (distinct.empty()) return;
+  column.smallest.push_back(distinct.front().value);
+  for (const std::size_t end : find_ends(distinct, max_bins)) {
+    const double last = distinct[end].value, next = distinct[end + 1].value;
+    column.edges.push_back(between(last, next, is_f32));
+    column.largest.push_back(last);
+    column.smallest.push_back(next);
+  }
+  column.largest.push_back(distinct.back().value);
 }
 
 std::vector<std::int64_t> find_codes(std::vector<Distinct> distinct, int max_bins, int column) {
@@ -149,7 +159,7 @@ Bins find_bins(const Matrix& matrix, const BinOptions& options, Threads& threads
     if (column.is_categorical)
       column.set_codes(find_codes(distinct, options.max_bins, static_cast<int>(index)));
     else
-      column.edges = find_edges(distinct, options.max_bins, bins.are_f32);
+      set_edges(distinct, options.max_bins, bins.are_f32, column);
   });
   return bins;
 }

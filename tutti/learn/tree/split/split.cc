@@ -44,6 +44,17 @@ std::int64_t first_above(double bound, double unit) {
   return number;
 }
 
+// Bin after which a threshold falls that is uniform between the smallest and the largest value of the bins [low, high]:
+// `fraction` of the way. Within a bin it moves to the nearer end.
+int draw_bin(const ColumnBins& bins, int low, int high, double fraction) {
+  const double threshold =
+      bins.smallest[low] * (1 - fraction) + bins.largest[high] * fraction;  // cannot overflow
+  const auto first = bins.largest.begin();
+  const int at = static_cast<int>(std::upper_bound(first + low, first + high, threshold) - first);
+  const double middle = bins.smallest[at] / 2 + bins.largest[at] / 2;
+  return std::clamp(threshold > middle ? at : at - 1, low, high - 1);
+}
+
 void set_bit(Split& split, int bin) {
   split.left_bins[static_cast<std::size_t>(bin) / 64] |= 1ull << (bin % 64);
 }
@@ -162,14 +173,9 @@ void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums
   SplitRange range = {0, sums.has_missing() ? sums.size : sums.size - 1};
   int random_bin = -1;
   if (rules_.random_thresholds) {
-    // Uniform between the smallest and the largest value, at the resolution of the bins.
-    const auto& edges = bins(column).edges;
-    const int low = bin_at(0), high = bin_at(sums.size - 1) - 1;
-    if (high >= low) {
-      const double from = edges[low];
-      const double value = from + unit(random) * (edges[high] - from);
-      random_bin = static_cast<int>(
-          std::lower_bound(edges.begin() + low, edges.begin() + high, value) - edges.begin());
+    const int low = bin_at(0), high = bin_at(sums.size - 1);
+    if (low < high) {
+      random_bin = draw_bin(bins(column), low, high, unit(random));
       range.first = static_cast<int>(std::upper_bound(sums.bins.begin(),
                                                       sums.bins.begin() + sums.size, random_bin) -
                                      sums.bins.begin()) -
