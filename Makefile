@@ -36,6 +36,7 @@ bench: build  ## every benchmark in a quick form; results and plots in build/ben
 	@$(TUTTI) bench train $(QUICK)
 	@$(TUTTI) bench hybrid $(QUICK)
 	@$(TUTTI) bench glm $(QUICK)
+	@$(TUTTI) bench shapes $(QUICK)
 	@$(TUTTI) bench tree $(QUICK)
 	@$(TUTTI) bench summary build/bench/results.json --plot build/bench/summary.svg
 	@echo "rows: build/bench/results.json   plots: build/bench/*.svg"

@@ -5,6 +5,8 @@
 #                                          documentation), or deep (test, clang tools)
 #   scripts/install-deps.sh --check        only list the missing packages; exit 1 if there are any
 #   scripts/install-deps.sh --list         print the packages with their group and reason
+#   scripts/install-deps.sh --with peers   also the newest releases of other libraries from PyPI, for `tutti bench`, in a
+#                                          virtual environment: TUTTI_PEERS, by default ~/.cache/tutti/peers (1.7 GB)
 # TUTTI_SKIP_DEPS=1 skips everything, for systems where the dependencies are provided in another way.
 set -euo pipefail
 
@@ -60,6 +62,7 @@ python3-pytest         test   tests of the Python modules
 python3-pip            test   the Python modules as a wheel
 python3-setuptools     test   the Python modules as a wheel
 python3-wheel          test   the Python modules as a wheel
+python3-venv           test   install-deps.sh --with peers: a virtual environment
 python3-scipy          test   learn: sparse matrices
 python3-sklearn        test   learn: API conventions; baseline of the benchmarks
 python3-pandas         test   learn: data frames as input
@@ -114,11 +117,31 @@ esac
 INSTALL
 }
 
+# The environment is replaced only when the new one is complete.
+install_peers() {
+  local folder=${TUTTI_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/tutti/peers} log
+  log=$(mktemp)
+  echo "install-deps: installing $peers in $folder"
+  mkdir -p "$(dirname "$folder")"
+  # shellcheck disable=SC2086  # one word per package
+  { /usr/bin/python3 -m venv --clear "$folder.new" && "$folder.new/bin/python3" -m pip install --upgrade $peers; } \
+    >"$log" 2>&1 || {
+    tail -n 20 "$log" >&2
+    rm -rf "$log" "$folder.new"
+    fail "the newest releases could not be installed. Check the network and that python3-venv is installed."
+  }
+  rm -rf "$log" "$folder"
+  mv "$folder.new" "$folder"
+  "$folder/bin/python3" -m pip list --format freeze 2>/dev/null | grep -iE "^($(echo "$peers" | tr ' ' '|'))=="
+}
+
+peers="scikit-learn scikit-learn-intelex xgboost lightgbm catboost"
 groups="build test docs deep"
 only_check=
+with_peers=
 while [ $# -gt 0 ]; do
   case "$1" in
-  -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;;
+  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit ;;
   --list) list && exit ;;
   --check) only_check=1 ;;
   --for)
@@ -130,10 +153,18 @@ while [ $# -gt 0 ]; do
     esac
     shift
     ;;
-  *) fail "unknown option $1; valid options: --for GROUP, --check, --list" ;;
+  --with)
+    [ "${2:-}" = peers ] || fail "unknown addition '${2:-}'; valid: peers"
+    with_peers=1
+    shift
+    ;;
+  *) fail "unknown option $1; valid options: --for GROUP, --with peers, --check, --list" ;;
   esac
   shift
 done
+if [ -n "$with_peers" ]; then
+  install_peers
+fi
 [ -z "${TUTTI_SKIP_DEPS:-}" ] || exit 0
 command -v dpkg-query >/dev/null ||
   fail "this is not a Debian system. Provide what '$0 --list' names, then set TUTTI_SKIP_DEPS=1."

@@ -18,6 +18,8 @@ int run_bench(int argc, char** argv) {
       {"glm", "linear models compared with scikit-learn's solvers", run_in_learn_program},
       {"hybrid", "training strategies with equal ranks and with a slow one", bench::run_hybrid},
       {"lms", "training steps within a memory budget", bench::run_lms_bench},
+      {"shapes", "all estimators on data of many shapes, compared with other libraries",
+       run_in_learn_program},
       {"summary", "speed-ups from the rows of benchmarks, as table and plot", bench::run_summary},
       {"tree", "trees, forests and boosting compared with scikit-learn and XGBoost",
        run_in_learn_program},
