@@ -353,7 +353,7 @@ class LinearRegressor(RegressorMixin, Linear):
         result = self._fit_one(X, y.astype(np.float64, copy=False), weights, self._loss, start)
         self._keep([result])
         self.coef_ = result["coefficients"]
-        self.intercept_ = result["intercept"]
+        self.intercept_ = np.float64(result["intercept"])
         return self
 
     def predict(self, X):

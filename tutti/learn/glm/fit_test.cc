@@ -273,6 +273,21 @@ TEST(Fit, RejectsInvalidInput) {
   EXPECT_THROW(small.fit(options), ConfigError);
 }
 
+// Regression test: the result was infinite, or 0 with a gap of 0.
+TEST(Fit, OverflowIsReported) {
+  Small huge_labels = make_small(50, 3, Loss::kSquared, 18);
+  for (double& label : huge_labels.labels) label *= 1e200;
+  Small huge_values = make_small(50, 3, Loss::kSquared, 18);
+  for (double& value : huge_values.values) value = std::numeric_limits<double>::max();
+  for (const Solver solver : {Solver::kNewton, Solver::kNewtonCg, Solver::kWorkingSet}) {
+    GlmOptions options = tight(Loss::kSquared, solver);
+    options.l1 = solver == Solver::kWorkingSet ? 1 : 0;
+    EXPECT_THROW(huge_labels.fit(options), ConfigError) << name_of(solver);
+    if (solver == Solver::kNewtonCg) continue;
+    EXPECT_THROW(huge_values.fit(options), ConfigError) << name_of(solver);
+  }
+}
+
 TEST(Fit, OneRowIsEnough) {
   const Small small = make_small(1, 3, Loss::kSquared, 17);
   GlmOptions options = tight(Loss::kSquared);

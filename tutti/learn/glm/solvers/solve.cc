@@ -129,6 +129,18 @@ Solver choose_solver(const Shape& shape, const GlmOptions& options) {
   return options.l1 > 0 && has_columns ? Solver::kWorkingSet : Solver::kNewtonCg;
 }
 
+void check_finite(std::span<const double> coefficients, std::span<const double> intercepts,
+                  double objective, double dual_gap) {
+  const auto are_finite = [](std::span<const double> numbers) {
+    return std::ranges::all_of(numbers, [](double one) { return std::isfinite(one); });
+  };
+  if (are_finite(coefficients) && are_finite(intercepts) && std::isfinite(objective) &&
+      !std::isnan(dual_gap))
+    return;
+  throw ConfigError("DDL-9-01",
+                    "The fit overflows: values, labels or weights are too large. Scale them.");
+}
+
 template <class T>
 GlmModel solve(DesignMatrix<T>& design, const Matrix* by_columns, std::span<const double> labels,
                std::span<const double> weights, const GlmOptions& options, Solver solver) {
@@ -156,6 +168,7 @@ GlmModel solve(DesignMatrix<T>& design, const Matrix* by_columns, std::span<cons
   model.solver = solver;
   model.inner_rounds = solution.inner_rounds;
   model.history = tracker.take();
+  check_finite(model.coefficients, {&model.intercept, 1}, model.objective, model.dual_gap);
   return model;
 }
 

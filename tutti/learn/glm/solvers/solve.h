@@ -26,6 +26,10 @@ void check_weights(std::int64_t rows, std::span<const double> weights, const Glm
 void check_solver(const Shape& shape, const GlmOptions& options, Solver solver);
 Solver choose_solver(const Shape& shape, const GlmOptions& options);
 
+// Throws ConfigError (DDL-9-01) if a sum has overflowed: a number is not finite, or the gap is NaN.
+void check_finite(std::span<const double> coefficients, std::span<const double> intercepts,
+                  double objective, double dual_gap);
+
 // `by_columns` is the CSC matrix for kWorkingSet, which uses only the rows of the design; null for other solvers.
 template <class T>
 GlmModel solve(DesignMatrix<T>& design, const Matrix* by_columns, std::span<const double> labels,

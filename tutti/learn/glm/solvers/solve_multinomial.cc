@@ -8,6 +8,7 @@
 #include "tutti/learn/glm/linalg/preconditioner.h"
 #include "tutti/learn/glm/solvers/l1_multinomial.h"
 #include "tutti/learn/glm/solvers/softmax_state.h"
+#include "tutti/learn/glm/solvers/solve.h"
 
 namespace tutti::learn {
 namespace {
@@ -181,9 +182,11 @@ MultinomialModel solve_multinomial(DesignMatrix<T>& design, std::span<const std:
                                    int count, std::span<const double> weights,
                                    const GlmOptions& options) {
   Tracker tracker(options, sizeof(T) == 4);
-  if (options.l1 > 0)
-    return solve_l1_multinomial(design, classes, count, weights, options, tracker);
-  return Multinomial<T>(design, classes, count, weights, options, tracker).run();
+  MultinomialModel model =
+      options.l1 > 0 ? solve_l1_multinomial(design, classes, count, weights, options, tracker)
+                     : Multinomial<T>(design, classes, count, weights, options, tracker).run();
+  check_finite(model.coefficients, model.intercepts, model.objective, model.dual_gap);
+  return model;
 }
 template MultinomialModel solve_multinomial(DesignMatrix<float>&, std::span<const std::int32_t>,
                                             int, std::span<const double>, const GlmOptions&);

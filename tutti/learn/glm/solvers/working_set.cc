@@ -1,5 +1,6 @@
 #include "tutti/learn/glm/solvers/working_set.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -145,6 +146,10 @@ template <class T>
 void WorkingSet<T>::find_gap() {
   std::vector<double> sums;
   for (const std::int64_t j : alive_) sums.push_back(loss_gradient_[j]);
+  if (std::ranges::any_of(sums, [](double sum) { return std::isnan(sum); })) {
+    state_.gap = std::numeric_limits<double>::quiet_NaN();  // of an overflow
+    return;
+  }
   const double bound = l1_lower_bound(state_.problem, state_.first.data(), sums.data(),
                                       static_cast<std::int64_t>(sums.size()), &scale_);
   state_.bound = std::max(state_.bound, bound);
