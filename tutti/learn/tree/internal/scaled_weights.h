@@ -12,8 +12,8 @@ class Communicator;
 
 namespace tutti::learn::tree {
 
-// The weights times a power of two, the same on all ranks, so that the largest is between 1 and 2. Weights whose maximum
-// is between 2^-32 and 2^64 are not copied, and the factor is 1. Penalties and limits in units of the weights must be
+// The weights times a power of two, the same on all ranks. The largest is between 1 and 2. Weights whose maximum is
+// between 2^-32 and 2^64 are not copied, and the factor is 1. Penalties and limits in units of the weights must be
 // multiplied by the factor too. The original weights must outlive this object.
 class ScaledWeights {
  public:
