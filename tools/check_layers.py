@@ -69,6 +69,7 @@ MAY_INCLUDE = {
     "learn/model": ["learn/*", "io", "os", "core"],
     "lms": ["plot", "core"],
     "lms/pager": ["lms", "io", "os", "core"],
+    "lms/pager/cuda": ["lms/pager", "io", "core"],
     "lms/tiling": [],
     "lms/hooks": ["lms/tiling", "lms/pager", "lms", "io", "os", "core"],
     "torch_backend": ["lms/hooks", "comm", "comm/transport", "core"],
@@ -84,7 +85,7 @@ MAY_INCLUDE = {
 EXTERNAL = {
     r"mpi\.h|mpi/|mpi-ext\.h": ["tutti/comm/transport/mpi", "tutti/comm/c_api/mpi"],
     r"hwloc\.h|hwloc/": ["tutti/topo"],
-    r"cuda|nccl": ["tutti/comm/transport/nccl"],
+    r"cuda|nccl": ["tutti/comm/transport/nccl", "tutti/lms/pager/cuda"],
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
     r"torch/|ATen/|c10/|c10d/|caffe2/": [
         "tutti/torch_backend", "tutti/lms/hooks", "tutti/lms/tiling", "tutti/train", "tutti/kernels", "tutti/models",

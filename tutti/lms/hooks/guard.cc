@@ -105,12 +105,12 @@ std::string Guard::report() const {
   const SessionStatistics now = statistics();
   const PagerStatistics& pager = now.pager;
   std::string text = fmt::format(
-      "Large model support: {} steps, {} of them planned; budget {}, peak {}; {} written and {} "
-      "read in {}; {} page-outs, {} of them encoded; {} recomputations; {:.2f} s waited; {} "
+      "Large model support: {} steps, {} of them planned; budget {}, peak {}; {} written to and {} "
+      "read from {}; {} page-outs, {} of them encoded; {} recomputations; {:.2f} s waited; {} "
       "unplanned reads in the last step, {} faults.\n",
       now.steps, now.planned_steps, os::rounded_bytes(now.budget),
       os::rounded_bytes(pager.peak_resident), os::rounded_bytes(pager.bytes_written),
-      os::rounded_bytes(pager.bytes_read), session_.pager().directory(), pager.page_outs,
+      os::rounded_bytes(pager.bytes_read), session_.pager().store_name(), pager.page_outs,
       pager.encoded, pager.drops, pager.write_wait + pager.read_wait, now.last_unplanned_reads,
       pager.faults);
   const Trace last = trace();

@@ -48,14 +48,13 @@ DiskBandwidth measure_disk(SwapFile& file, std::int64_t bytes) {
   const auto count = std::max<std::int64_t>(1, bytes / kTransfer);
   Buffer buffer;
   SwapFile::Extent extent = file.allocate(count * kTransfer);
-  io::FileQueue& queue = file.queue();
   const auto seconds_of = [&](auto&& start) {
     const Stopwatch watch;
     for (std::int64_t i = 0; i < count; ++i) start(i + 1, extent.offset + i * kTransfer);
     int error = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-      queue.wait(i + 1);
-      if (const int result = queue.result(i + 1); result != 0) error = result;
+      file.wait(i + 1);
+      if (const int result = file.result(i + 1); result != 0) error = result;
     }
     if (error != 0)
       throw IoError("DDL-5-72",
@@ -67,10 +66,10 @@ DiskBandwidth measure_disk(SwapFile& file, std::int64_t bytes) {
   const auto total = static_cast<double>(count * kTransfer);
   DiskBandwidth bandwidth;
   bandwidth.write = total / seconds_of([&](std::int64_t id, std::int64_t offset) {
-                      queue.start_write(id, offset, kTransfer, buffer.data());
+                      file.start_write(id, offset, kTransfer, buffer.data());
                     });
   bandwidth.read = total / seconds_of([&](std::int64_t id, std::int64_t offset) {
-                     queue.start_read(id, offset, kTransfer, buffer.data());
+                     file.start_read(id, offset, kTransfer, buffer.data());
                    });
   file.free(extent);
   return bandwidth;

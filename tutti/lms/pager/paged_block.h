@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tutti/lms/pager/backing_store.h"
 #include "tutti/lms/pager/encoded_block.h"
-#include "tutti/lms/pager/swap_file.h"
 
 namespace tutti::lms {
 
@@ -55,8 +55,8 @@ struct PagedBlock {
   std::byte* temporary = nullptr;  // reading: destination of the content
   std::byte* staging = nullptr;    // encoded content of the transfer in flight
   std::int64_t staging_bytes = 0;
-  EncodedBlock encoding;  // of the content in the swap file
-  SwapFile::Extent extent;
+  EncodedBlock encoding;  // of the content in the store
+  BackingStore::Extent extent;
   std::uint32_t checksum = 0;
 };
 

@@ -12,8 +12,8 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/crc32c.h"
-#include "tutti/lms/pager/mapping.h"
 #include "tutti/lms/pager/paged_block.h"
+#include "tutti/lms/pager/swap_file.h"
 #include "tutti/os/memory.h"
 
 namespace tutti::lms {
@@ -23,9 +23,9 @@ std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Large blocks start at huge pages.
-std::int64_t alignment_of(std::int64_t bytes) {
-  return bytes >= kHugePage ? kHugePage : Pager::kPageBytes;
+PagerTiers host_tiers(const PagerOptions& options) {
+  return {make_host_memory(),
+          std::make_unique<SwapFile>(options.directory, options.engine, options.faults)};
 }
 
 std::string read_error_text(int error) {
@@ -35,14 +35,16 @@ std::string read_error_text(int error) {
 
 }  // namespace
 
-Pager::Pager(PagerOptions options)
+Pager::Pager(PagerOptions options) : Pager(options, host_tiers(options)) {}
+
+Pager::Pager(PagerOptions options, PagerTiers tiers)
     : options_(std::move(options)),
+      memory_(std::move(tiers.memory)),
       process_(::getpid()),
-      transfers_(SwapFile(options_.directory, options_.engine, options_.faults), statistics_,
-                 options_.verifies),
+      transfers_(*memory_, std::move(tiers.store), statistics_, options_.verifies),
       budget_(options_.budget),
       ranges_(0) {
-  const Reservation space = reserve(options_.address_space, budget_);
+  const Reservation space = memory_->reserve(options_.address_space, budget_);
   base_ = space.address;
   reserved_ = space.bytes;
   ranges_.extend(reserved_);
@@ -51,7 +53,11 @@ Pager::Pager(PagerOptions options)
 Pager::~Pager() {
   MutexLock lock(mutex_);
   while (!transfers_.in_flight().empty()) wait_for(lock, *transfers_.in_flight().front());
-  unmap(base_, reserved_);
+  memory_->synchronize();
+}
+
+std::int64_t Pager::alignment_of(std::int64_t bytes) const {
+  return bytes >= kHugePage ? kHugePage : memory_->granularity();
 }
 
 bool Pager::is_forked() const {
@@ -64,7 +70,7 @@ bool Pager::is_current(BlockRef ref) const {
 
 std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
   if (is_forked()) return nullptr;
-  bytes = rounded(std::max<std::int64_t>(bytes, 1), kPageBytes);
+  bytes = rounded(std::max<std::int64_t>(bytes, 1), memory_->granularity());
   MutexLock lock(mutex_);
   reap();
   PagedBlock* block = nullptr;
@@ -76,7 +82,7 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
     make_room(lock, bytes);
     const std::int64_t reserved = rounded(bytes, alignment_of(bytes));
     std::byte* const address = take_addresses(reserved, alignment_of(bytes));
-    protect(address, bytes, Access::kReadWrite);
+    memory_->supply(address, bytes);
     block = new_block(address, bytes);
     block->reserved_bytes = reserved;
     statistics_.add_resident(bytes);
@@ -115,7 +121,8 @@ void Pager::release(PagedBlock& block) {
     return;
   }
   if (block.state == PagedBlock::State::kResident) {
-    discard(block.address, block.bytes);
+    memory_->synchronize();
+    memory_->discard(block.address, block.bytes);
     statistics_.add_resident(-block.bytes);
   } else if (block.state != PagedBlock::State::kEmpty) {
     statistics_.out -= block.bytes;
@@ -129,7 +136,8 @@ bool Pager::drop_cached() {
   const auto largest = std::prev(cached_.end());
   PagedBlock& block = *largest->second;
   cached_.erase(largest);
-  discard(block.address, block.bytes);
+  memory_->synchronize();
+  memory_->discard(block.address, block.bytes);
   statistics_.cached -= block.bytes;
   statistics_.add_resident(-block.bytes);
   ranges_.give_back(block.address - base_, block.reserved_bytes);
@@ -174,10 +182,9 @@ void Pager::make_room(MutexLock& lock, std::int64_t bytes) {
     if (!wait_for_transfer(lock) && !wait_for_pins(lock)) throw_shortage(bytes);
     if (transfers_.failed_writes() != failures)
       throw IoError("DDL-5-72",
-                    fmt::format("Cannot write to the swap file in {}: {}. The data is still in "
-                                "memory. Free space, name another directory with TUTTI_LMS_DIR, or "
-                                "raise the budget.",
-                                transfers_.directory(), std::strerror(transfers_.write_error())));
+                    fmt::format("Cannot write to {}: {}. The data is still in memory. Free space, "
+                                "name another directory with TUTTI_LMS_DIR, or raise the budget.",
+                                transfers_.store_name(), std::strerror(transfers_.write_error())));
   }
 }
 
@@ -229,9 +236,9 @@ void Pager::throw_shortage(std::int64_t bytes) {
 void Pager::wait_for(MutexLock& lock, PagedBlock& block) {
   const std::int64_t transfer = block.transfer;
   if (transfer == 0) return;
-  io::FileQueue& queue = transfers_.queue();
+  BackingStore& store = transfers_.store();
   lock.unlock();
-  queue.wait(transfer);
+  store.wait(transfer);
   lock.lock();
   if (block.transfer == transfer) complete(block);
 }
@@ -280,10 +287,9 @@ void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t seri
     }
     wait_for(lock, block);
     if (!is_gone() && block.read_error != 0)
-      throw IoError("DDL-5-74",
-                    fmt::format("Cannot read a block of {} back from the swap file in {}: {}.",
-                                os::rounded_bytes(block.bytes), transfers_.directory(),
-                                read_error_text(block.read_error)));
+      throw IoError("DDL-5-74", fmt::format("Cannot read a block of {} back from {}: {}.",
+                                            os::rounded_bytes(block.bytes), transfers_.store_name(),
+                                            read_error_text(block.read_error)));
   }
 }
 
@@ -365,9 +371,10 @@ bool Pager::drop(BlockRef ref) {
   const MutexLock lock(mutex_);
   if (!is_current(ref) || !ref.block->can_leave()) return false;
   PagedBlock& block = *ref.block;
-  if (options_.verifies)
+  if (options_.verifies && memory_->is_host())
     block.checksum = crc32c(block.address, static_cast<std::size_t>(block.bytes));
-  discard(block.address, block.bytes);
+  memory_->synchronize();
+  memory_->discard(block.address, block.bytes);
   block.state = PagedBlock::State::kDropped;
   statistics_.out += block.bytes;
   ++statistics_.drops;
@@ -383,9 +390,9 @@ bool Pager::restore(BlockRef ref, BlockRef source) {
   const bool is_usable = is_current(source) && from.bytes == block.bytes && from.transfer == 0 &&
                          from.state == PagedBlock::State::kResident;
   const auto size = static_cast<std::size_t>(block.bytes);
-  const bool is_equal =
-      is_usable && (!options_.verifies || crc32c(from.address, size) == block.checksum);
-  const int error = is_equal ? move_pages(from.address, block.bytes, block.address) : EINVAL;
+  const bool is_equal = is_usable && (!options_.verifies || !memory_->is_host() ||
+                                      crc32c(from.address, size) == block.checksum);
+  const int error = is_equal ? memory_->move(from.address, block.bytes, block.address) : EINVAL;
   if (error != 0)
     throw MemoryError(
         "DDL-5-73",

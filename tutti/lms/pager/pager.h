@@ -32,6 +32,8 @@
 #include "tutti/core/error.h"
 #include "tutti/core/mutex.h"
 #include "tutti/io/file_queue.h"
+#include "tutti/lms/pager/backing_store.h"
+#include "tutti/lms/pager/block_memory.h"
 #include "tutti/lms/pager/ranges.h"
 #include "tutti/lms/pager/statistics.h"
 #include "tutti/lms/pager/transfers.h"
@@ -47,6 +49,12 @@ struct PagerOptions {
   bool verifies = false;               // compare the CRC-32C of blocks that are read back
   io::FileQueue::Engine engine = io::FileQueue::Engine::kAuto;
   io::FaultInjector faults = {};  // tests only
+};
+
+// Where blocks are while they are in memory, and while they are out. Default: RAM and a swap file.
+struct PagerTiers {
+  std::unique_ptr<BlockMemory> memory;
+  std::unique_ptr<BackingStore> store;
 };
 
 // The budget cannot hold a request together with everything that must be resident at the same time.
@@ -69,11 +77,13 @@ struct BlockRef {
 // All functions are thread-safe. Those that take a BlockRef ignore an invalid one.
 class Pager {
  public:
-  static constexpr std::int64_t kPageBytes = 4096;
+  static constexpr std::int64_t kPageBytes = 4096;  // granularity of host memory
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
   // Reserves address space and creates the swap file. Throws IoError (DDL-5-71) or MemoryError (DDL-5-73).
   explicit Pager(PagerOptions options);
+  // Reserves address space of `tiers`. Throws MemoryError (DDL-5-73 or DDL-5-79).
+  Pager(PagerOptions options, PagerTiers tiers);
   // Unmaps all blocks, in use or not.
   ~Pager();
   Pager(const Pager&) = delete;
@@ -83,7 +93,7 @@ class Pager {
   // pinned and unevictable blocks leave too little of the budget, IoError (DDL-5-72) if a page-out fails. Returns
   // nullptr in a forked child.
   std::byte* allocate(std::int64_t bytes, bool is_pinned = false);
-  // Allocates a range of several blocks (segments) of `segment_bytes`, a multiple of kPageBytes; the last one may be
+  // Allocates a range of several blocks (segments) of `segment_bytes`, a multiple of the granularity; the last may be
   // smaller. Segments have no memory before their first pin or access, and move independently. Throws MemoryError
   // (DDL-5-73). Returns nullptr in a forked child.
   std::byte* allocate_segments(std::int64_t bytes, std::int64_t segment_bytes);
@@ -167,10 +177,10 @@ class Pager {
     const MutexLock lock(mutex_);
     return statistics_.write_wait + statistics_.read_wait;
   }
-  // Of the swap file.
-  std::string directory() const {
+  // Name of the backing store: "the swap file in /var/tmp".
+  std::string store_name() const {
     const MutexLock lock(mutex_);
-    return transfers_.directory();
+    return transfers_.store_name();
   }
 
  private:
@@ -200,8 +210,11 @@ class Pager {
   void release(PagedBlock& block) TUTTI_REQUIRES(mutex_);
   void reap() TUTTI_REQUIRES(mutex_);
   bool is_forked() const;
+  // Address and size of large blocks are multiples of huge pages, those of others of the granularity.
+  std::int64_t alignment_of(std::int64_t bytes) const;
 
   const PagerOptions options_;
+  const std::unique_ptr<BlockMemory> memory_;
   std::function<void(BlockRef)> restorer_;
   const int process_;
   std::byte* base_ = nullptr;

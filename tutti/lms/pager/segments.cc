@@ -31,7 +31,8 @@ PagedBlock* Pager::new_block(std::byte* address, std::int64_t bytes) {
 
 std::byte* Pager::allocate_segments(std::int64_t bytes, std::int64_t segment_bytes) {
   if (is_forked()) return nullptr;
-  bytes = (std::max<std::int64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::int64_t unit = memory_->granularity();
+  bytes = (std::max<std::int64_t>(bytes, 1) + unit - 1) / unit * unit;
   const MutexLock lock(mutex_);
   std::byte* const address = take_addresses(bytes, kHugePage);
   const auto count = static_cast<int>((bytes + segment_bytes - 1) / segment_bytes);
@@ -81,7 +82,7 @@ void Pager::supply(MutexLock& lock, PagedBlock& block) {
   const std::uint64_t serial = block.serial;
   make_room(lock, block.bytes);
   if (block.serial != serial || block.state != PagedBlock::State::kEmpty) return;
-  protect(block.address, block.bytes, Access::kReadWrite);
+  memory_->supply(block.address, block.bytes);
   block.state = PagedBlock::State::kResident;
   statistics_.add_resident(block.bytes);
 }

@@ -13,10 +13,10 @@ void Transfers::start_write(PagedBlock& block, const Encoding& encoding, std::in
   const bool is_encoded = encode(block, encoding, room);
   const std::int64_t bytes = is_encoded ? block.staging_bytes : block.bytes;
   try {
-    block.extent = swap_.allocate(bytes);
-    protect(block.address, block.bytes, Access::kRead);
+    block.extent = store_->allocate(bytes);
+    memory_.set_writable(block.address, block.bytes, false);
   } catch (...) {
-    swap_.free(block.extent);
+    store_->free(block.extent);
     free_staging(block);
     throw;
   }
@@ -25,14 +25,14 @@ void Transfers::start_write(PagedBlock& block, const Encoding& encoding, std::in
   block.is_cancelled = false;
   block.transfer = next_transfer_++;
   in_flight_.push_back(&block);
-  queue().start_write(block.transfer, block.extent.offset, bytes,
+  store_->start_write(block.transfer, block.extent.offset, bytes,
                       is_encoded ? block.staging : block.address);
 }
 
 // Encodes the block into its staging memory. Returns false if it should be written as it is.
 bool Transfers::encode(PagedBlock& block, const Encoding& encoding, std::int64_t room) {
   block.encoding = {};
-  if (encoding.codec == Codec::kNone) return false;
+  if (encoding.codec == Codec::kNone || !memory_.is_host()) return false;
   // Contents differ from step to step, so the result may be larger than expected.
   const std::int64_t padding = (block.bytes / kPieceBytes + 2) * io::kIoAlignment;
   const std::int64_t capacity =
@@ -67,7 +67,7 @@ void Transfers::cancel_write(PagedBlock& block) {
   if (block.state != PagedBlock::State::kWriting || block.is_cancelled) return;
   block.is_cancelled = true;
   ++statistics_.cancelled;
-  protect(block.address, block.bytes, Access::kReadWrite);
+  memory_.set_writable(block.address, block.bytes, true);
 }
 
 void Transfers::start_read(PagedBlock& block) {
@@ -78,12 +78,12 @@ void Transfers::start_read(PagedBlock& block) {
   }
   block.transfer = next_transfer_++;
   in_flight_.push_back(&block);
-  queue().start_read(block.transfer, block.extent.offset, block.extent.bytes,
+  store_->start_read(block.transfer, block.extent.offset, block.extent.bytes,
                      block.staging ? block.staging : block.temporary);
 }
 
 void Transfers::begin_read(PagedBlock& block) {
-  block.temporary = map_temporary(block.bytes);
+  block.temporary = memory_.map_temporary(block.bytes);
   block.read_error = 0;
   statistics_.add_resident(block.bytes);
   statistics_.out -= block.bytes;
@@ -97,9 +97,9 @@ void Transfers::read_in_pieces(PagedBlock& block) {
   int error = 0;
   for (std::size_t piece = 0; piece < block.encoding.pieces() && error == 0; ++piece) {
     const std::int64_t bytes = block.encoding.stored_bytes(piece), id = next_transfer_++;
-    queue().start_read(id, offset, bytes, buffer);
-    queue().wait(id);
-    error = queue().result(id);
+    store_->start_read(id, offset, bytes, buffer);
+    store_->wait(id);
+    error = store_->result(id);
     if (error == 0 &&
         !block.encoding.decode_piece(piece, {buffer, static_cast<std::size_t>(bytes)},
                                      {block.temporary, static_cast<std::size_t>(block.bytes)}))
@@ -111,7 +111,7 @@ void Transfers::read_in_pieces(PagedBlock& block) {
 }
 
 void Transfers::complete(PagedBlock& block) {
-  const int error = queue().result(block.transfer);
+  const int error = store_->result(block.transfer);
   block.transfer = 0;
   in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &block));
   if (block.state == PagedBlock::State::kWriting)
@@ -128,12 +128,12 @@ void Transfers::complete_write(PagedBlock& block, int error) {
       ++failed_writes_;
       write_error_ = error;
     }
-    if (!block.is_cancelled) protect(block.address, block.bytes, Access::kReadWrite);
-    swap_.free(block.extent);
+    if (!block.is_cancelled) memory_.set_writable(block.address, block.bytes, true);
+    store_->free(block.extent);
     block.state = PagedBlock::State::kResident;
     return;
   }
-  discard(block.address, block.bytes);
+  memory_.discard(block.address, block.bytes);
   block.state = PagedBlock::State::kOut;
   ++statistics_.page_outs;
   statistics_.encoded += block.encoding.exists();
@@ -155,9 +155,9 @@ void Transfers::finish_read(PagedBlock& block, int error) {
   if (error == 0 && block.is_used && verifies_ && crc32c(block.temporary, size) != block.checksum)
     error = EBADMSG;
   if (error == 0 && block.is_used)
-    error = move_mapping(block.temporary, block.bytes, block.address);
+    error = memory_.move_temporary(block.temporary, block.bytes, block.address);
   if (error != 0 || !block.is_used) {
-    unmap(block.temporary, block.bytes);
+    memory_.unmap_temporary(block.temporary, block.bytes);
     block.temporary = nullptr;
     block.state = PagedBlock::State::kOut;
     block.read_error = error;
@@ -169,7 +169,7 @@ void Transfers::finish_read(PagedBlock& block, int error) {
   block.state = PagedBlock::State::kResident;
   ++statistics_.page_ins;
   statistics_.bytes_read += block.extent.bytes;
-  swap_.free(block.extent);
+  store_->free(block.extent);
 }
 
 std::int64_t Transfers::leaving_bytes() const {

@@ -1,27 +1,33 @@
-// Transfers of blocks between memory and the swap file. Internal to the pager, which guards them with its mutex.
+// Transfers of blocks between memory and the backing store. Internal to the pager, which guards them with its mutex.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tutti/lms/pager/backing_store.h"
+#include "tutti/lms/pager/block_memory.h"
 #include "tutti/lms/pager/paged_block.h"
 #include "tutti/lms/pager/statistics.h"
-#include "tutti/lms/pager/swap_file.h"
 
 namespace tutti::lms {
 
-// Changes the states of blocks and the counters. Never waits: the pager waits for `queue()` without its mutex, and then
+// Changes the states of blocks and the counters. Never waits: the pager waits for `store()` without its mutex, and then
 // calls complete().
 class Transfers {
  public:
-  // `verifies`: compare the CRC-32C of blocks that are read back.
-  Transfers(SwapFile swap, PagerStatistics& statistics, bool verifies)
-      : swap_(std::move(swap)), statistics_(statistics), verifies_(verifies) {}
+  // `verifies`: compare the CRC-32C of blocks that are read back, in host memory.
+  Transfers(BlockMemory& memory, std::unique_ptr<BackingStore> store, PagerStatistics& statistics,
+            bool verifies)
+      : memory_(memory),
+        store_(std::move(store)),
+        statistics_(statistics),
+        verifies_(verifies && memory.is_host()) {}
 
   // resident -> writing. The content is encoded first if that is worthwhile and takes at most `room` bytes of memory,
-  // which are occupied until the write is complete. Throws IoError (DDL-5-72) if the disk is full.
+  // which are occupied until the write is complete. Throws as BackingStore::allocate.
   void start_write(PagedBlock& block, const Encoding& encoding = {}, std::int64_t room = 0);
   // writing -> resident, when the write is complete. No effect in other states.
   void cancel_write(PagedBlock& block);
@@ -32,12 +38,12 @@ class Transfers {
   void read_in_pieces(PagedBlock& block);
   // The transfer of the block has ended: writing -> out or resident, reading -> resident or out.
   void complete(PagedBlock& block);
-  // Frees the part of the file that holds the block, if any.
-  void forget(PagedBlock& block) { swap_.free(block.extent); }
+  // Frees the part of the store that holds the block, if any.
+  void forget(PagedBlock& block) { store_->free(block.extent); }
 
-  bool is_done(const PagedBlock& block) { return swap_.queue().is_done(block.transfer); }
-  io::FileQueue& queue() { return swap_.queue(); }
-  const std::string& directory() const { return swap_.directory(); }
+  bool is_done(const PagedBlock& block) { return store_->is_done(block.transfer); }
+  BackingStore& store() { return *store_; }
+  std::string store_name() const { return store_->name(); }
   // Blocks in state writing or reading, oldest first.
   const std::vector<PagedBlock*>& in_flight() const { return in_flight_; }
   // Bytes that become free when the transfers in flight are complete.
@@ -58,7 +64,8 @@ class Transfers {
   void free_staging(PagedBlock& block);
   bool encode(PagedBlock& block, const Encoding& encoding, std::int64_t room);
 
-  SwapFile swap_;
+  BlockMemory& memory_;
+  const std::unique_ptr<BackingStore> store_;
   PagerStatistics& statistics_;
   const bool verifies_;
   std::vector<PagedBlock*> in_flight_;
