@@ -161,7 +161,7 @@ class LearnTest(unittest.TestCase):
             # The data is missing as well: that is found out later.
             for command in (("train", "missing.csv", "--out", out), ("predict", "m.json", "missing.csv", "--out", out),
                             ("convert", "missing.csv", out, "--to-format", "svmlight")):
-                self.assertIn(f"DDL-9-02 {out}: cannot write it: {why}.", self.tutti(*command, code=1))
+                self.assertIn(f"DDL-9-02 {out}: cannot write the file: {why}.", self.tutti(*command, code=1))
         self.assertEqual(sorted(self.base.iterdir()), before)
 
     def test_a_full_disk_keeps_the_old_model(self):

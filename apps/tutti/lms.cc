@@ -43,16 +43,16 @@ void add_options(CLI::App& app, SimulateRequest& request) {
       app.add_option("--trace", request.traces, "recorded step, a JSON file; two for --size");
   traces->expected(1, 2);
   auto* const name =
-      app.add_option("--case", request.case_name, "case of `tutti train`, of which steps are run");
+      app.add_option("--case", request.case_name, "case of `tutti train` to run steps of");
   auto* const script =
-      app.add_option("--script", request.script, "TorchScript module, of which steps are run");
+      app.add_option("--script", request.script, "TorchScript module to run steps of");
   traces->excludes(name)->excludes(script);
   name->excludes(script);
   app.add_option("--option", request.case_options, "option=value of the case; may be repeated");
-  app.add_option("--shape", request.shape, "shape of the input of the script, such as 1,4,96,96,96")
+  app.add_option("--shape", request.shape, "input shape of the script, such as 1,4,96,96,96")
       ->delimiter(',');
   app.add_option("--recorded", request.recorded,
-                 "two sizes at which steps of the case are run; default: by the case")
+                 "two sizes at which steps of the case are recorded; default: depends on the case")
       ->delimiter(',')
       ->expected(2);
   app.add_option("--sizes", request.sizes,
@@ -63,15 +63,17 @@ void add_options(CLI::App& app, SimulateRequest& request) {
       "--size", request.size,
       "input size to predict: with --case pixels or voxels along a side, with --trace elements");
   app.add_option("--budget", request.budget, "resident tensor memory, such as 4GiB")->required();
-  app.add_option("--write-bandwidth", request.write_bandwidth,
-                 "of the disk, bytes per second, such as 1.5GB; default: measured");
-  app.add_option("--read-bandwidth", request.read_bandwidth, "the same for reads");
-  app.add_option("--latency", request.latency, "of a transfer, microseconds [100]");
+  app.add_option(
+      "--write-bandwidth", request.write_bandwidth,
+      "write bandwidth of the disk in bytes per second, such as 1.5GB; default: measured");
+  app.add_option("--read-bandwidth", request.read_bandwidth,
+                 "read bandwidth of the disk; default: measured");
+  app.add_option("--latency", request.latency, "latency of a transfer in microseconds [100]");
   app.add_option("--set", request.settings,
-                 "option=value, see `tutti lms options`; may be repeated");
-  app.add_option("--json", request.json, "file for the report");
+                 "option=value of large model support, see `tutti lms options`; may be repeated");
+  app.add_option("--json", request.json, "JSON file for the report");
   app.add_option("--plot", request.plot, "SVG file for memory over time");
-  app.add_option("--plan", request.plan, "file for the plan");
+  app.add_option("--plan", request.plan, "JSON file for the plan");
 }
 
 Options options_of(const SimulateRequest& request) {

@@ -81,7 +81,8 @@ Turn run_turn(const TrainSystem& system, const InterruptScope& interrupt) {
 }
 
 // Retries without AMX if an illegal instruction ended the program.
-Turn run_somehow(TrainSystem& system, const InterruptScope& interrupt, TrainOutcome& outcome) {
+Turn run_with_fallback(TrainSystem& system, const InterruptScope& interrupt,
+                       TrainOutcome& outcome) {
   Turn turn = run_turn(system, interrupt);
   if (!turn.line.is_null() || turn.trouble.find("signal 4") == std::string::npos ||
       !system.environment.empty())
@@ -149,7 +150,7 @@ TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptSco
       for (TrainSystem& system : systems) {
         if (!system.arguments.empty()) {
           progress.step(fmt::format("{} {} {}", settings.train_case.name, side, system.name));
-          const Turn turn = run_somehow(system, interrupt, outcome);
+          const Turn turn = run_with_fallback(system, interrupt, outcome);
           line = turn.line;
           if (line.is_null())
             outcome.failures.push_back(

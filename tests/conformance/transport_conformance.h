@@ -65,14 +65,14 @@ class TransportConformance : public testing::TestWithParam<World> {
   // Drives all transfers to completion. The limit only turns a hang into a failure.
   static void finish(const Transfers& transfers) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    std::vector<bool> is_through(transfers.size());
+    std::vector<bool> is_complete(transfers.size());
     for (std::size_t through = 0; through < transfers.size();) {
       for (std::size_t i = 0; i < transfers.size(); ++i) {
-        bool finished = is_through[i];
+        bool finished = is_complete[i];
         if (finished) continue;
         const Result result = transfers[i]->test(&finished);
         ASSERT_TRUE(result.is_ok()) << result.code() << " " << result.message();
-        is_through[i] = finished;
+        is_complete[i] = finished;
         through += finished;
       }
       ASSERT_LT(std::chrono::steady_clock::now(), deadline)

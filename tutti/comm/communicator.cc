@@ -132,7 +132,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   state_->job->next_communicator =
       static_cast<int>(first_id + static_cast<std::int64_t>(colors.size()));
   require(state_->job->next_communicator <= Router::kMaxCommunicators,
-          "More than {} communicators were made in this job.", Router::kMaxCommunicators);
+          "More than {} communicators were created in this job.", Router::kMaxCommunicators);
   if (color < 0) return nullptr;
   std::vector<int> members;
   for (int r = 0; r < size(); ++r) {
@@ -151,12 +151,12 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
 std::unique_ptr<Communicator> Communicator::group(std::span<const int> members) {
   const auto at = std::find(members.begin(), members.end(), rank());
   state_->fork_guard.require_parent();
-  require(at != members.end(), "Rank {} is not a member of the group it wants to make.", rank());
+  require(at != members.end(), "Rank {} is not a member of the group that it creates.", rank());
   std::vector<int> in_order(members.begin(), members.end());
   std::sort(in_order.begin(), in_order.end());
   require(in_order.front() >= 0 && in_order.back() < size() &&
               std::adjacent_find(in_order.begin(), in_order.end()) == in_order.end(),
-          "The members of a group are different ranks from 0 to {}.", size() - 1);
+          "The members of a group must be distinct ranks from 0 to {}.", size() - 1);
   const int new_rank = static_cast<int>(at - members.begin());
   std::vector<int> ranks(members.begin(), members.end());
   for (int& member : ranks) member = state_->ranks[member];
@@ -169,7 +169,7 @@ std::unique_ptr<Communicator> Communicator::group(std::span<const int> members) 
     id = std::max(id, std::stoi(next));
   }
   state_->job->next_communicator = id + 1;
-  require(id < Router::kMaxCommunicators, "More than {} communicators were made in this job.",
+  require(id < Router::kMaxCommunicators, "More than {} communicators were created in this job.",
           Router::kMaxCommunicators);
   return std::unique_ptr<Communicator>(new Communicator(
       std::make_unique<CommunicatorState>(state_->job, std::move(ranks), new_rank, id)));

@@ -134,11 +134,10 @@ void apply_option_string(Options& options, std::string_view text, std::string_vi
     const std::size_t dashes = word.find_first_not_of('-');
     std::string value;
     if (dashes == 0 || dashes == std::string::npos || !(words >> value)) {
-      throw ConfigError(
-          "DDL-1-05",
-          fmt::format("The option string breaks off at '{}'. Write pairs: -mode p:2x2x1x1 "
-                      "-dump_iter 100.",
-                      word));
+      throw ConfigError("DDL-1-05",
+                        fmt::format("The option string ends at '{}'. Write pairs: -mode p:2x2x1x1 "
+                                    "-dump_iter 100.",
+                                    word));
     }
     options.set(word.substr(dashes), value, source);
   }

@@ -88,7 +88,7 @@ void Engine::shut_down() {
 
 std::shared_ptr<EngineImpl> Engine::impl() const {
   const MutexLock lock(mutex_);
-  comm::require(impl_ != nullptr, "The fusion engine was shut down: make a new one.");
+  comm::require(impl_ != nullptr, "The fusion engine was shut down: create a new one.");
   if (impl_->communicator().is_forked_child()) impl_->communicator().check();  // throws DDL-4-65
   return impl_;
 }

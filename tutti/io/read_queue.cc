@@ -16,8 +16,8 @@ std::unique_ptr<ReadQueue> ReadQueue::open(const std::filesystem::path& path, En
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   if (file < 0 && errno == EINVAL) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot open it: {}.", path.string(), std::strerror(errno)));
+    throw IoError("DDL-9-02", fmt::format("{}: cannot open the file: {}.", path.string(),
+                                          std::strerror(errno)));
   return std::unique_ptr<ReadQueue>(new ReadQueue(path.string(), file, engine));
 }
 
@@ -40,9 +40,10 @@ void ReadQueue::wait(std::int64_t id) {
   queue_->wait(id);
   const int result = queue_->result(id);
   if (result == FileQueue::kEndOfFile)
-    throw IoError("DDL-9-02", fmt::format("{}: it became shorter.", path_));
+    throw IoError("DDL-9-02", fmt::format("{}: the file was truncated while it was read.", path_));
   if (result != 0)
-    throw IoError("DDL-9-02", fmt::format("{}: cannot read it: {}.", path_, std::strerror(result)));
+    throw IoError("DDL-9-02",
+                  fmt::format("{}: cannot read the file: {}.", path_, std::strerror(result)));
 }
 
 }  // namespace tutti::io

@@ -18,21 +18,20 @@ const OptionTable& lms_options() {
       {.name = "mode",
        .type = OptionType::kChoice,
        .default_value = "auto",
-       .help =
-           "auto: swap or recompute, whichever is faster; swap; recompute: where possible; full: "
-           "auto, and also swap parameters, gradients and optimizer state; off.",
+       .help = "Treatment of blocks that leave memory. auto: swap or recompute, whichever is "
+               "faster; swap: only swap; recompute: recompute where possible; full: like auto, and "
+               "also swap parameters, gradients and optimizer state; off: disabled.",
        .environment = "TUTTI_LMS_MODE",
        .choices = {"auto", "swap", "recompute", "full", "off"}},
       {"swap_dir", OptionType::kText, "",
        "Directory on a local disk for the swap file; empty: TMPDIR, else /var/tmp.",
        "TUTTI_LMS_DIR"},
       {"compaction", OptionType::kBool, "1",
-       "Store blocks in a smaller lossless encoding where it is known to be smaller.",
+       "Store blocks in a lossless encoding where that is known to be smaller.",
        "TUTTI_LMS_COMPACTION"},
       {"tiling", OptionType::kText, "0",
-       "Run operators on large tensors in tiles: 1, or the size of a tile in bytes, such as 64MiB; "
-       "0: "
-       "untiled. Results then differ by rounding.",
+       "Tile size in bytes for operators on large tensors, such as 64MiB; 1: default size; 0: "
+       "untiled. Tiled results differ by rounding.",
        "TUTTI_LMS_TILING"},
       {"lms", OptionType::kInt, "256", "Smallest block that may leave memory, in KB; 0: all.",
        "TUTTI_LMS_KB", 0, 1e9},
@@ -54,7 +53,7 @@ const OptionTable& lms_options() {
        "Synchronous transfers: 0 none, 1 swap-outs, 2 swap-ins, 3 both (slowest, least memory).",
        "TUTTI_LMS_SYNC_MODE", 0, 3},
       {"autotune", OptionType::kBool, "1",
-       "Search the fastest plan with the simulator; 0: use the first plan that fits.",
+       "Search for the fastest plan with the simulator; 0: use the first plan that fits.",
        "TUTTI_LMS_AUTOTUNE"},
       {"autotune_plot", OptionType::kText, "",
        "SVG file for the predicted memory over time; empty: none.", "TUTTI_LMS_AUTOTUNE_PLOT"},

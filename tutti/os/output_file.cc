@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 void check(const fs::path& path, std::error_code error) {
   if (error)
     throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot write it: {}.", path.string(), error.message()));
+                  fmt::format("{}: cannot write the file: {}.", path.string(), error.message()));
 }
 
 // Resolves symbolic links, so the rename replaces the file and not the link.

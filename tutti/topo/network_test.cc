@@ -52,9 +52,9 @@ TEST(Network, ListensEverywhere) {
   for (const char* text : {"127.0.0.1", "::1"}) {
     const SocketAddress there = address(text, here.port());
     const int caller = ::socket(there.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool is_through = ::connect(caller, there.data(), there.size) == 0;
-    EXPECT_TRUE(is_through || errno != ECONNREFUSED) << text;
-    EXPECT_TRUE(is_through || there.family() == AF_INET6) << text;
+    const bool is_complete = ::connect(caller, there.data(), there.size) == 0;
+    EXPECT_TRUE(is_complete || errno != ECONNREFUSED) << text;
+    EXPECT_TRUE(is_complete || there.family() == AF_INET6) << text;
     ::close(caller);
   }
   EXPECT_EQ(listen_everywhere(here.port()), -1);

@@ -49,8 +49,8 @@ bool CollectiveWork::wait(std::chrono::milliseconds timeout) {
   if (timeout == kNoTimeout) {
     queue_->finish(number_);
   } else if (!queue_->wait(number_, timeout)) {
-    TORCH_CHECK(false, "DDL-4-05 the operation has not ended within the ", timeout.count(),
-                " ms that wait() was given; it goes on");
+    TORCH_CHECK(false, "DDL-4-05 the operation was not complete within the timeout of wait(), ",
+                timeout.count(), " ms; it continues");
   }
   raise();
   return true;
@@ -114,8 +114,8 @@ std::exception_ptr MessageWork::exception() const {
 
 bool MessageWork::wait(std::chrono::milliseconds timeout) {
   TORCH_CHECK(timeout == kNoTimeout || work_.wait_for(timeout),
-              "DDL-4-05 the message was not complete within the ", timeout.count(),
-              " ms that wait() was given; it goes on");
+              "DDL-4-05 the message was not complete within the timeout of wait(), ",
+              timeout.count(), " ms; it continues");
   work_.wait();
   copy_out();
   return true;

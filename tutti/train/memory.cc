@@ -16,7 +16,7 @@ namespace {
 constexpr double kProgram = 0.4e9;  // libtorch and other memory of a rank
 
 // Settings that would fit, as the end of the message.
-std::string way_out(const MemoryNeed& need, std::int64_t batch, int ranks, double free) {
+std::string suggestion(const MemoryNeed& need, std::int64_t batch, int ranks, double free) {
   auto fits = [&](double samples, int processes) { return need.of(samples) * processes <= free; };
   std::string ways;
   for (int fewer = ranks; fewer > 0 && ways.empty(); --fewer) {
@@ -49,7 +49,7 @@ void check_need(const MemoryNeed& need, std::int64_t batch, int ranks, double fr
       fmt::format("Training {} samples at a time on {} rank{} of this host needs about {:.1f} GB "
                   "of memory, and {:.1f} GB are free. {} To start anyway: --set check_memory=0.",
                   batch, ranks, ranks == 1 ? "" : "s", wanted * 1e-9, free * 1e-9,
-                  way_out(need, batch, ranks, free)));
+                  suggestion(need, batch, ranks, free)));
 }
 
 void check_memory(Task& task, comm::Communicator& communicator, const Options& options) {

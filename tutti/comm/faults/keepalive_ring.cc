@@ -127,7 +127,7 @@ std::vector<int> KeepaliveRing::find_dead() {
 
 bool KeepaliveRing::advance(Line& line) {
   if (line.handshake) return authenticate(line);
-  line.is_established = hear_hello(line);
+  line.is_established = read_hello(line);
   return line.is_established;
 }
 
@@ -140,7 +140,7 @@ bool KeepaliveRing::authenticate(Line& line) const {
 }
 
 // The connecting side knows which rank to expect; the accepting side replies with its own Hello.
-bool KeepaliveRing::hear_hello(Line& line) {
+bool KeepaliveRing::read_hello(Line& line) {
   Hello hello;
   const auto bytes = ::recv(line.file, &hello, sizeof hello, MSG_DONTWAIT);
   if (bytes != sizeof hello) return false;

@@ -36,7 +36,7 @@ class KeepaliveRing {
   // Starts listening. Returns the contact string that the previous host passes to `connect`, or "" if no socket can be
   // opened. Only processes that know `secret` are accepted. `interfaces`: see Listener.
   std::string open(const auth::Secret& secret, int rank, const std::string& interfaces = "");
-  // Starts connecting to the rank that advertised `address`. Blocks for at most a few tenths of a second.
+  // Starts connecting to the rank that advertised `address`. Blocks for at most 0.3 s per address.
   void connect(int rank, const std::string& address);
 
   // Number of established connections.
@@ -71,7 +71,7 @@ class KeepaliveRing {
   // Returns false if the connection has failed and must be dropped.
   bool advance(Line& line);
   bool authenticate(Line& line) const;
-  bool hear_hello(Line& line);
+  bool read_hello(Line& line);
   bool has_died(Line& line);
 
   Hello mine_;

@@ -7,7 +7,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr std::int64_t kNap = 50'000;  // ns
+constexpr std::int64_t kPollSleep = 50'000;  // ns between polls of the pipes
 
 // True if there is a network on which MPI is faster than TCP: InfiniBand, Omni-Path, RoCE or Slingshot.
 bool has_fabric() {
@@ -77,7 +77,7 @@ Wire& Routes::wire_to(int peer) const {
 
 bool Routes::wait(std::uint64_t seen, std::int64_t nanoseconds) {
   const std::int64_t longest =
-      pipes_ && pipes_->is_busy() ? std::min(nanoseconds, kNap) : nanoseconds;
+      pipes_ && pipes_->is_busy() ? std::min(nanoseconds, kPollSleep) : nanoseconds;
   return tcp_ ? tcp_->wait(seen, longest) : transport_.wait(seen, longest);
 }
 

@@ -8,7 +8,7 @@
 namespace tutti::comm {
 
 // Makes progress on the transfer and returns true once it is complete. A failed transfer fails the test.
-inline bool is_through(Transfer& transfer) {
+inline bool is_complete(Transfer& transfer) {
   bool finished = false;
   EXPECT_TRUE(transfer.test(&finished).is_ok());
   return finished;

@@ -34,10 +34,10 @@ void ControlPlane::send(int peer, int channel, const std::string& bytes) {
 
 bool ControlPlane::flush() {
   std::erase_if(sent_, [](Sent& sent) {
-    bool head_is_through = false, rest_is_through = !sent.rest;
-    sent.head->test(&head_is_through).throw_if_error();
-    if (sent.rest) sent.rest->test(&rest_is_through).throw_if_error();
-    return head_is_through && rest_is_through;
+    bool head_is_complete = false, rest_is_complete = !sent.rest;
+    sent.head->test(&head_is_complete).throw_if_error();
+    if (sent.rest) sent.rest->test(&rest_is_complete).throw_if_error();
+    return head_is_complete && rest_is_complete;
   });
   return sent_.empty();
 }
@@ -46,10 +46,10 @@ std::optional<std::string> ControlPlane::poll(Inbox& inbox) {
   if (!inbox.head) {
     inbox.head = wire_.receive(inbox.peer, inbox.channel, inbox.frame->data(), kFrameBytes);
   }
-  bool is_through = false;
+  bool is_complete = false;
   if (!inbox.rest) {
-    inbox.head->test(&is_through).throw_if_error();
-    if (!is_through) return std::nullopt;
+    inbox.head->test(&is_complete).throw_if_error();
+    if (!is_complete) return std::nullopt;
     std::uint64_t length = 0;
     std::memcpy(&length, inbox.frame->data(), sizeof length);
     inbox.bytes.resize(length);
@@ -61,9 +61,9 @@ std::optional<std::string> ControlPlane::poll(Inbox& inbox) {
     }
   }
   if (inbox.rest) {
-    is_through = false;
-    inbox.rest->test(&is_through).throw_if_error();
-    if (!is_through) return std::nullopt;
+    is_complete = false;
+    inbox.rest->test(&is_complete).throw_if_error();
+    if (!is_complete) return std::nullopt;
   }
   inbox.rest = nullptr;
   inbox.head = nullptr;

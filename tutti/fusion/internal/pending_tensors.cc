@@ -22,7 +22,7 @@ Ticket PendingTensors::submit(Call call) {
   const MutexLock lock(mutex_);
   failure_.throw_if_error();
   comm::require(!join_.work,
-                "Tensor '{}' was given after `join`: wait until all ranks have joined.", name);
+                "Tensor '{}' was submitted after `join`: wait until all ranks have joined.", name);
   const auto is_twin = [&](const std::shared_ptr<PendingTensor>& other) {
     return other && other->call.name == name && other->call.kind == tensor->call.kind;
   };

@@ -78,7 +78,7 @@ std::string text_of(Amx amx) {
   switch (amx) {
     case Amx::kReady: return "AMX";
     case Amx::kRepaired: return "AMX (its CPUID leaf repaired)";
-    case Amx::kBroken: return "AMX (not allowed here)";
+    case Amx::kBroken: return "AMX (unusable here)";
     default: return "";
   }
 }

@@ -165,7 +165,7 @@ int run_agent(const std::vector<std::string>& arguments) {
     welcome = introduce(connection, identity->rank);
   }
   if (!welcome) {
-    log::warning("DDL-3-48 rank {} on {} cannot reach ddlrun at {}; it runs unwatched.",
+    log::warning("DDL-3-48 rank {} on {} cannot reach ddlrun at {}; it runs unmonitored.",
                  identity->rank, os::host_name(), address);
     exec_program(arguments);
   }

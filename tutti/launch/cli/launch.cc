@@ -194,7 +194,7 @@ class Launch {
     print(fmt::format("ddlrun: DDL-3-47 restart {} of {}\n", number, most));
     facts_ = find_facts(line_, request_, own_, true);
     try {
-      if (leave_lost_hosts_out() > 0) shrink();
+      if (drop_lost_hosts() > 0) shrink();
       facts_.rankfile = make_rankfile(request_, facts_);
     } catch (const ConfigError& error) {
       print(fmt::format("ddlrun: no restart: {}\n", error.what()));
@@ -206,7 +206,7 @@ class Launch {
   }
 
   // Returns the number of hosts removed.
-  std::size_t leave_lost_hosts_out() {
+  std::size_t drop_lost_hosts() {
     std::set<std::string> lost;
     for (const HostFacts& host : facts_.hosts) {
       if (host.report) continue;

@@ -48,7 +48,7 @@ std::vector<Host> read_slot_file(const std::string& variable, const std::string&
   SlotCounter counter;
   for (std::string name; file >> name;) counter.add(name, 1);
   std::vector<Host> hosts = counter.take();
-  if (hosts.empty()) reject(variable, path + " names no host");
+  if (hosts.empty()) reject(variable, path + " lists no host");
   return hosts;
 }
 
@@ -60,7 +60,7 @@ std::vector<int> parse_tasks_per_node(const std::string& text) {
     const std::size_t open = piece.find("(x");
     int times = 1;
     if (open != piece.npos) {
-      if (!piece.ends_with(')')) reject("SLURM_TASKS_PER_NODE", "'" + piece + "' breaks off");
+      if (!piece.ends_with(')')) reject("SLURM_TASKS_PER_NODE", "'" + piece + "' is incomplete");
       times = parse_count("SLURM_TASKS_PER_NODE", piece.substr(open + 2, piece.size() - open - 3));
     }
     const int count = parse_count("SLURM_TASKS_PER_NODE", piece.substr(0, open));
@@ -82,7 +82,7 @@ std::vector<Host> from_slurm(const os::Getenv& getenv) {
   if (!tasks || !getenv("SLURM_NTASKS")) return hosts;
   const std::vector<int> counts = parse_tasks_per_node(tasks);
   if (counts.size() != hosts.size()) {
-    reject("SLURM_TASKS_PER_NODE", fmt::format("it speaks of {} hosts, SLURM_JOB_NODELIST of {}",
+    reject("SLURM_TASKS_PER_NODE", fmt::format("it lists {} hosts, SLURM_JOB_NODELIST lists {}",
                                                counts.size(), hosts.size()));
   }
   for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].slots = counts[i];
@@ -103,7 +103,7 @@ std::vector<Host> from_lsf(const os::Getenv& getenv) {
     std::istringstream words(pairs);
     SlotCounter counter;
     for (std::string name, slots; words >> name;) {
-      if (!(words >> slots)) reject("LSB_MCPU_HOSTS", "it breaks off after " + name);
+      if (!(words >> slots)) reject("LSB_MCPU_HOSTS", "it ends after " + name);
       counter.add(name, parse_count("LSB_MCPU_HOSTS", slots));
     }
     hosts = counter.take();

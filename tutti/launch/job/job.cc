@@ -29,7 +29,7 @@ constexpr double kKillSeconds = 3.5;
 constexpr double kGiveUpSeconds = 4.5;
 constexpr double kMpirunSeconds = 10;  // for mpirun to exit after the last rank succeeded
 
-constexpr double kLastWordsSeconds = 1;  // for the other ranks, after a rank has failed
+constexpr double kFinalOutputSeconds = 1;  // for the other ranks, after a rank has failed
 
 constexpr int kTimedOut = 124, kOutputGone = 141;
 
@@ -125,7 +125,7 @@ class Job {
       JobEnd end = mpirun_ended_early();
       suspect(std::move(end.message), end.exit_code);
     }
-    if (all_have_ended_ || since_failure_.seconds() > kLastWordsSeconds) end_for_failure();
+    if (all_have_ended_ || since_failure_.seconds() > kFinalOutputSeconds) end_for_failure();
     const bool is_late = all_have_ended_ && since_all_ended_.seconds() > kMpirunSeconds;
     if (is_ending_ || is_late) end_mpirun();
   }
@@ -347,8 +347,9 @@ JobEnd timed_out() {
 }
 
 JobEnd output_closed() {
-  return {kOutputGone, "DDL-3-46 The reader of the output closed the pipe: the job was ended.",
-          false, true};
+  return {kOutputGone,
+          "DDL-3-46 The job was ended because the reader of its output closed the pipe.", false,
+          true};
 }
 
 }  // namespace tutti::launch

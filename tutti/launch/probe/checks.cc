@@ -114,8 +114,8 @@ Findings clocks(const Facts& facts) {
   return each(facts, "DDL-3-30", [](const HostFacts& host) -> std::string {
     if (std::abs(host.clock_ahead) <= kMostClockSeconds) return "";
     return fmt::format(
-        "The clock of {} is {:.1f} s {} this machine's. Times in logs and of "
-        "checkpoints will mislead; let NTP set it.",
+        "The clock of {} is {:.1f} s {} this machine's. Timestamps of logs and checkpoints would "
+        "be inconsistent. Synchronize it with NTP.",
         host.name, std::abs(host.clock_ahead), host.clock_ahead > 0 ? "ahead of" : "behind");
   });
 }
@@ -129,9 +129,8 @@ Findings little_shared_memory(const Facts& facts) {
     const std::int64_t wanted = count * kSharedMemoryPerRank;
     if (host.report->shared_memory >= wanted) return "";
     return fmt::format(
-        "{} has {:.0f} MiB free in /dev/shm for {} ranks; data loaders and MPI want "
-        "some {} MiB. Enlarge it (docker: --shm-size=1g), or remove what is left in "
-        "it.",
+        "{} has {:.0f} MiB free in /dev/shm for {} ranks; data loaders and MPI need about {} MiB. "
+        "Enlarge it (docker: --shm-size=1g), or remove old files from it.",
         host.name, static_cast<double>(host.report->shared_memory) / (1 << 20), count,
         wanted >> 20);
   });
@@ -142,7 +141,7 @@ Findings little_temporary_space(const Facts& facts) {
   return each(facts, "DDL-3-37", [](const HostFacts& host) -> std::string {
     if (host.report->temporary_space >= kTemporarySpace) return "";
     return fmt::format(
-        "{} has {:.1f} MiB free in {}; MPI and ddlrun need some {} MiB there. Free some space, or "
+        "{} has {:.1f} MiB free in {}; MPI and ddlrun need about {} MiB there. Free some space, or "
         "set TMPDIR to another directory.",
         host.name, mebibytes(host.report->temporary_space), host.report->temporary_folder,
         kTemporarySpace >> 20);
@@ -160,7 +159,7 @@ Findings no_port(const Facts& facts) {
   }
   return each(facts, "DDL-3-32", [](const HostFacts& host) -> std::string {
     if (host.report->free_port > 0) return "";
-    return fmt::format("{} has no free port. See who holds them: ss -tan", host.name);
+    return fmt::format("{} has no free port. List the used ports: ss -tan", host.name);
   });
 }
 
@@ -170,15 +169,13 @@ Findings no_common_network(const Facts& facts) {
       const auto route = host.report->routes.find(peer.name);
       if (&peer == &host || !peer.report || route == host.report->routes.end()) continue;
       if (route->second.address.empty()) {
-        return fmt::format(
-            "{} does not know the name {}. Add it to its /etc/hosts or the name "
-            "service.",
-            host.name, peer.name);
+        return fmt::format("{} cannot resolve the name {}. Add it to its /etc/hosts or to DNS.",
+                           host.name, peer.name);
       }
       if (route->second.own.empty()) {
         return fmt::format(
-            "{} has no route to {} ({}). The name must lead to an address that other "
-            "hosts reach.",
+            "{} has no route to {} ({}). The name must resolve to an address that other hosts "
+            "reach.",
             host.name, peer.name, route->second.address);
       }
     }
@@ -198,8 +195,8 @@ Findings dead_links(const Facts& facts) {
 Findings slow_links(const Facts& facts) {
   Findings all;
   for (const std::string& link : find_slow_links(facts.matrix)) {
-    all.push_back({"DDL-3-35", link + ". Look at its cable, its port and what else uses it; every "
-                                      "step of a job waits for the slowest link."});
+    all.push_back({"DDL-3-35", link + ". Check its cable, port and other traffic; every step of a "
+                                      "job waits for the slowest link."});
   }
   return all;
 }

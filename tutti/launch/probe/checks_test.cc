@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](Facts& facts) { facts.hosts[1].report->temporary_space = 2 << 20; }},
         Fault{"DDL-3-32", "no free port", true,
               [](Facts& facts) { facts.hosts[1].report->free_port = 0; }},
-        Fault{"DDL-3-33", "does not know the name host1", true,
+        Fault{"DDL-3-33", "cannot resolve the name host1", true,
               [](Facts& facts) { facts.hosts[1].report->routes["host1"] = {}; }},
         Fault{"DDL-3-33", "no route to host1", true,
               [](Facts& facts) { facts.hosts[1].report->routes["host1"] = {"127.0.1.1"}; }},

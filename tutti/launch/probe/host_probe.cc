@@ -31,7 +31,7 @@ LinkSpeed parse_link_speed(const Answer& answer) {
   if (!answer.is_there) return {.error = "the host no longer answers"};
   const Json json = Json::parse(answer.line, nullptr, false);
   if (json.is_discarded() || !json.contains("latency")) {
-    return {.error = json.value("error", "its answer makes no sense")};
+    return {.error = json.value("error", "its answer cannot be read")};
   }
   return {json.at("latency"), json.at("bandwidth"), json.at("error")};
 }

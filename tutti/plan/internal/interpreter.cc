@@ -110,7 +110,7 @@ void Interpreter::check_barrier() const {
   for (const Thread& thread : threads_) {
     const auto missing = std::find(thread.known->begin(), thread.known->end(), 0);
     if (missing == thread.known->end()) continue;
-    fail(thread, fmt::format("leaves the barrier before rank {} has come",
+    fail(thread, fmt::format("leaves the barrier before rank {} has entered",
                              (missing - thread.known->begin()) / lanes_));
   }
 }

@@ -126,11 +126,12 @@ LocalJob local_job_from_environment() {
       local_size.empty() ? is_loopback(master) : local_size == std::to_string(found.size);
   if (is_one_host || found.size == 1) return local;
   if (master.empty()) {
-    throw ConfigError("DDL-6-25",
-                      fmt::format("WORLD_SIZE={} but LOCAL_WORLD_SIZE={}: ranks of several hosts "
-                                  "meet at MASTER_ADDR and MASTER_PORT. Set them, or start the job "
-                                  "with ddlrun or mpirun.",
-                                  found.size, local_size));
+    throw ConfigError(
+        "DDL-6-25",
+        fmt::format("WORLD_SIZE={} but LOCAL_WORLD_SIZE={}: ranks of several hosts rendezvous at "
+                    "MASTER_ADDR and MASTER_PORT. Set them, or start the job "
+                    "with ddlrun or mpirun.",
+                    found.size, local_size));
   }
   local.master = master;
   local.port = rendezvous_port();

@@ -10,7 +10,7 @@ namespace {
 constexpr int kSizes = 0;
 constexpr int kTexts = 1;
 
-bool is_through(Transfer& transfer) {
+bool is_complete(Transfer& transfer) {
   bool finished = false;
   return transfer.test(&finished).is_ok() && finished;
 }
@@ -52,7 +52,7 @@ std::optional<OutOfBandMessage> WireOobChannel::next() {
 
 void WireOobChannel::forget_sent() {
   std::erase_if(outgoing_, [](const Outgoing& message) {
-    return is_through(*message.size_transfer) && is_through(*message.text_transfer);
+    return is_complete(*message.size_transfer) && is_complete(*message.text_transfer);
   });
 }
 
@@ -64,12 +64,12 @@ void WireOobChannel::expect_next(Incoming& incoming) {
 
 bool WireOobChannel::has_arrived(Incoming& incoming) {
   if (!incoming.text_transfer) {
-    if (!is_through(*incoming.size_transfer)) return false;
+    if (!is_complete(*incoming.size_transfer)) return false;
     incoming.text.resize(incoming.bytes);
     incoming.text_transfer =
         wire_.receive(incoming.from, kTexts, incoming.text.data(), incoming.text.size());
   }
-  return is_through(*incoming.text_transfer);
+  return is_complete(*incoming.text_transfer);
 }
 
 }  // namespace tutti::comm

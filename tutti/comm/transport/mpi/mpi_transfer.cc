@@ -76,7 +76,7 @@ MpiTransfer::~MpiTransfer() {
     const auto lock = MpiCalls::guard();
     for (std::size_t i = pieces_through_; i < requests_.size(); ++i) MPI_Cancel(&requests_[i]);
   }
-  const auto is_through = [this] {
+  const auto is_complete = [this] {
     const auto lock = MpiCalls::guard();
     for (; pieces_through_ < requests_.size(); ++pieces_through_) {
       int flag = 0;
@@ -86,7 +86,7 @@ MpiTransfer::~MpiTransfer() {
     return true;
   };
   const double seconds = static_cast<double>(cancel_state_->nanoseconds_left) * 1e-9;
-  if (!wait_politely(is_through, std::max(0.0, seconds))) cancel_state_->has_abandoned = true;
+  if (!wait_politely(is_complete, std::max(0.0, seconds))) cancel_state_->has_abandoned = true;
   cancel_state_->nanoseconds_left -= now_ns() - start;
 }
 

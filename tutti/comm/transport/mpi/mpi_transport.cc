@@ -191,7 +191,7 @@ MpiTransport::~MpiTransport() {
   const bool is_last = owns_mpi_ && --owning_transports == 0;
   if (!*has_passed_final_barrier_) {
     wait_politely([&] { return oob_channel_.flush(); }, 0.5);
-    log::warning("not all ranks came to the end: MPI is left as it is.");
+    log::warning("not all ranks reached the end of the job: MPI is not finalized.");
     return;
   }
   collectives_.free_groups();
@@ -245,7 +245,7 @@ std::unique_ptr<Transport> start_mpi() {
   MPI_Finalized(&is_finalised);
   if (is_finalised) {
     throw ConfigError("DDL-6-13",
-                      "MPI was finalised and cannot start again in this process: keep the first "
+                      "MPI was finalized and cannot start again in this process: keep the first "
                       "communicator until the end of the program.");
   }
   const bool owns = !mpi_is_running() || owning_transports > 0;
@@ -268,7 +268,7 @@ std::unique_ptr<Transport> start_mpi() {
 std::unique_ptr<Transport> join_mpi(const void* communicator) {
   if (!mpi_is_running()) {
     throw ConfigError("DDL-6-13",
-                      "the program gave a communicator, but MPI is not running: call "
+                      "the program passed a communicator, but MPI is not running: call "
                       "MPI_Init_thread first and MPI_Finalize last.");
   }
   int level = MPI_THREAD_SINGLE;

@@ -34,20 +34,20 @@ class Pipes : public testing::Test {
 
 TEST_F(Pipes, ASendThatFitsIsThroughAtOnce) {
   const int sent = 42;
-  EXPECT_TRUE(is_through(*four.send(7, 1, &sent, sizeof sent)));
+  EXPECT_TRUE(is_complete(*four.send(7, 1, &sent, sizeof sent)));
   int received = 0;
-  EXPECT_TRUE(is_through(*seven.receive(4, 1, &received, sizeof received)));
+  EXPECT_TRUE(is_complete(*seven.receive(4, 1, &received, sizeof received)));
   EXPECT_EQ(received, 42);
 }
 
 TEST_F(Pipes, ALargeMessageNeedsBothEnds) {
   std::vector<std::uint16_t> received(large.size());
   const auto sending = four.send(7, 1, large.data(), large_bytes);
-  for (int i = 0; i < 100; ++i) ASSERT_FALSE(is_through(*sending));
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(is_complete(*sending));
   const auto receiving = seven.receive(4, 1, received.data(), large_bytes);
   int rounds = 0;
-  for (; !is_through(*receiving); ++rounds) is_through(*sending);
-  EXPECT_TRUE(is_through(*sending));
+  for (; !is_complete(*receiving); ++rounds) is_complete(*sending);
+  EXPECT_TRUE(is_complete(*sending));
   EXPECT_EQ(received, large);
   EXPECT_LE(rounds, static_cast<int>(large_bytes / (kRingBytes / 2)));
 }
@@ -58,11 +58,11 @@ TEST_F(Pipes, AnUnwantedMessageIsKeptUntilWanted) {
   const auto second = four.send(7, 2, &wanted, sizeof wanted);
   int received = 0;
   const auto receiving = seven.receive(4, 2, &received, sizeof received);
-  while (!is_through(*receiving)) is_through(*first);
-  EXPECT_TRUE(is_through(*first));
+  while (!is_complete(*receiving)) is_complete(*first);
+  EXPECT_TRUE(is_complete(*first));
   EXPECT_EQ(received, 2);
   std::vector<std::uint16_t> later(large.size());
-  EXPECT_TRUE(is_through(*seven.receive(4, 1, later.data(), large_bytes)));
+  EXPECT_TRUE(is_complete(*seven.receive(4, 1, later.data(), large_bytes)));
   EXPECT_EQ(later, large);
 }
 
@@ -71,8 +71,8 @@ TEST_F(Pipes, ASendWithoutReceiveStaysPending) {
   int unrelated = 0;
   const auto other = seven.receive(7, 1, &unrelated, sizeof unrelated);
   for (int i = 0; i < 100; ++i) {
-    ASSERT_FALSE(is_through(*sending));
-    ASSERT_FALSE(is_through(*other));
+    ASSERT_FALSE(is_complete(*sending));
+    ASSERT_FALSE(is_complete(*other));
   }
 }
 
@@ -82,7 +82,7 @@ TEST_F(Pipes, AnyTestDrivesAllTransfers) {
   int never = 0;
   const auto waiting = four.receive(7, 9, &never, sizeof never);
   const auto receiving = seven.receive(4, 1, received.data(), large_bytes);
-  while (!is_through(*receiving)) ASSERT_FALSE(is_through(*waiting));
+  while (!is_complete(*receiving)) ASSERT_FALSE(is_complete(*waiting));
   EXPECT_EQ(received, large);
 }
 
@@ -90,7 +90,7 @@ TEST_F(Pipes, ARankTalksToItself) {
   std::vector<std::uint16_t> received(large.size());
   const auto sending = four.send(4, 0, large.data(), large_bytes);
   const auto receiving = four.receive(4, 0, received.data(), large_bytes);
-  while (!is_through(*receiving)) is_through(*sending);
+  while (!is_complete(*receiving)) is_complete(*sending);
   EXPECT_EQ(received, large);
 }
 
@@ -98,11 +98,11 @@ TEST_F(Pipes, AReceiveGivenUpHalfwayLeavesTheMessageToTheNext) {
   std::vector<std::uint16_t> forgotten(large.size()), received(large.size());
   const auto sending = four.send(7, 1, large.data(), large_bytes);
   auto doomed = seven.receive(4, 1, forgotten.data(), large_bytes);
-  ASSERT_FALSE(is_through(*doomed));
+  ASSERT_FALSE(is_complete(*doomed));
   doomed.reset();
   std::fill(forgotten.begin(), forgotten.end(), 0);
   const auto receiving = seven.receive(4, 1, received.data(), large_bytes);
-  while (!is_through(*receiving)) is_through(*sending);
+  while (!is_complete(*receiving)) is_complete(*sending);
   EXPECT_EQ(received, large);
   EXPECT_TRUE(std::all_of(forgotten.begin(), forgotten.end(), [](int x) { return x == 0; }));
 }
@@ -111,10 +111,10 @@ TEST_F(Pipes, ASendGivenUpHalfwayLeavesTheReceiveWaiting) {
   std::vector<std::uint16_t> received(large.size());
   const auto receiving = seven.receive(4, 1, received.data(), large_bytes);
   auto doomed = four.send(7, 1, received.data(), large_bytes);
-  ASSERT_FALSE(is_through(*receiving));
+  ASSERT_FALSE(is_complete(*receiving));
   doomed.reset();
   const auto sending = four.send(7, 1, large.data(), large_bytes);
-  while (!is_through(*receiving)) is_through(*sending);
+  while (!is_complete(*receiving)) is_complete(*sending);
   EXPECT_EQ(received, large);
 }
 
@@ -127,9 +127,9 @@ TEST_F(Pipes, GivingUpQueuedSendsForgetsThem) {
   doomed.reset();
   int received = 0;
   const auto receiving = seven.receive(4, 1, &received, sizeof received);
-  while (!is_through(*receiving)) is_through(*blocking);
+  while (!is_complete(*receiving)) is_complete(*blocking);
   EXPECT_EQ(received, 2);
-  EXPECT_TRUE(is_through(*seven.receive(4, 1, &received, sizeof received)));
+  EXPECT_TRUE(is_complete(*seven.receive(4, 1, &received, sizeof received)));
   EXPECT_EQ(received, 3);
 }
 
@@ -145,7 +145,7 @@ TEST_F(Pipes, NamesBothSizesWhenTheyDiffer) {
   EXPECT_FALSE(finished);
   EXPECT_EQ(result.code(), "DDL-6-02");
   EXPECT_THAT(result.message(), testing::HasSubstr("5 bytes at this end and 3 at the other"));
-  EXPECT_TRUE(is_through(*seven.receive(4, 6, wanted, 3))) << "the next message is not disturbed";
+  EXPECT_TRUE(is_complete(*seven.receive(4, 6, wanted, 3))) << "the next message is not disturbed";
 }
 
 TEST_F(Pipes, RefusesRanksOfOtherHosts) {
@@ -160,7 +160,7 @@ TEST_F(Pipes, ThreadsShareThem) {
       std::vector<std::uint16_t> received(large.size());
       const auto sending = four.send(7, channel, large.data(), large_bytes);
       const auto receiving = seven.receive(4, channel, received.data(), large_bytes);
-      while (!is_through(*receiving)) is_through(*sending);
+      while (!is_complete(*receiving)) is_complete(*sending);
       ASSERT_EQ(received, large);
     }
   };
@@ -176,7 +176,7 @@ TEST_F(Pipes, EverySizeAroundTheRingWraps) {
     std::fill(received.begin(), received.end(), std::byte{0});
     const auto sending = four.send(7, 3, sent.data(), size);
     const auto receiving = seven.receive(4, 3, received.data(), size);
-    while (!is_through(*receiving)) is_through(*sending);
+    while (!is_complete(*receiving)) is_complete(*sending);
     EXPECT_TRUE(std::equal(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(size),
                            received.begin()));
   }

@@ -46,9 +46,8 @@ std::size_t whole_pages(std::size_t bytes) {
 
 std::string refusal(std::size_t bytes, const std::string& why) {
   return fmt::format(
-      "{} of shared memory cannot be had: {}. Free: {}. Use smaller buffers or fewer ranks on this "
-      "host, end other "
-      "programs, or raise the container's limit.",
+      "Cannot allocate {} of shared memory: {}. Free: {}. Use smaller buffers or fewer ranks on "
+      "this host, end other programs, or raise the container's limit.",
       os::rounded_bytes(static_cast<std::int64_t>(bytes)), why, os::free_memory().text());
 }
 

@@ -39,10 +39,10 @@ void TcpWire::connect(const std::vector<std::string>& offers) {
 
 void TcpWire::connect_to_all() {
   constexpr std::int64_t kStep = 1'000'000'000;
-  constexpr int kNoChannel = -1;                 // nothing is ever sent on it
-  std::vector<std::unique_ptr<Transfer>> hopes;  // pending receives make the wire connect
+  constexpr int kNoChannel = -1;                    // nothing is ever sent on it
+  std::vector<std::unique_ptr<Transfer>> receives;  // pending receives make the wire connect
   for (int peer = 0; peer < static_cast<int>(contacts_.size()); ++peer) {
-    hopes.push_back(receive(peer, kNoChannel, nullptr, 0));
+    receives.push_back(receive(peer, kNoChannel, nullptr, 0));
   }
   while (unconnected_ > 0) wait(events(), kStep);
   for (const auto& [peer, stream] : streams_) {
@@ -105,7 +105,7 @@ bool TcpWire::call(Stream& stream) {
 void TcpWire::try_next_address(PendingConnection& pending) {
   const auto addresses = candidate_addresses(contacts_[pending.peer]);
   pending.file.close();
-  pending.is_through = false;
+  pending.is_connected = false;
   pending.handshake.reset();
   pending.since_ns = now_ns();
   while (!pending.file.is_open() && pending.next_address < addresses.size()) {
@@ -128,7 +128,7 @@ bool TcpWire::accept_connections() {
       PendingConnection pending;
       pending.file = os::UniqueFd(socket);
       ::fcntl(socket, F_SETFL, O_NONBLOCK);
-      pending.is_through = moved = true;
+      pending.is_connected = moved = true;
       pending.since_ns = now_ns();
       pending_connections_.push_back(std::move(pending));
     }
@@ -137,7 +137,7 @@ bool TcpWire::accept_connections() {
 }
 
 short TcpWire::PendingConnection::events() const {
-  if (!is_through) return POLLOUT;
+  if (!is_connected) return POLLOUT;
   return handshake ? handshake->poll_events() : static_cast<short>(POLLIN);
 }
 
@@ -153,17 +153,17 @@ bool TcpWire::advance(PendingConnection& pending) {
   } else {
     bool is_over = false;
     if (step(pending, &is_over)) return !is_over;
-    pending.was_dropped |= pending.is_through;
+    pending.was_dropped |= pending.is_connected;
   }
   if (is_mine) try_next_address(pending);
   return is_mine && !streams_[pending.peer]->is_lost();
 }
 
 bool TcpWire::step(PendingConnection& pending, bool* is_over) {
-  if (!pending.is_through) {
-    pending.is_through = has_connected(pending.file.get());
-    if (pending.is_through) pending.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
-    return pending.is_through;
+  if (!pending.is_connected) {
+    pending.is_connected = has_connected(pending.file.get());
+    if (pending.is_connected) pending.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
+    return pending.is_connected;
   }
   if (pending.handshake) return authenticate(pending);
   if (!read_hello(pending)) return false;

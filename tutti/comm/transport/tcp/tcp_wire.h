@@ -59,7 +59,7 @@ class TcpWire : public MessageWire {
   struct PendingConnection {
     os::UniqueFd file;  // closed: the next attempt starts at `since_ns`
     int peer = -1;      // -1: accepted, Hello not yet received
-    bool is_through = false;
+    bool is_connected = false;
     bool was_dropped = false;                       // by the peer, after TCP had connected
     std::optional<auth::Handshake> handshake = {};  // set while authentication is in progress
     std::int64_t since_ns = 0;

@@ -35,7 +35,7 @@ TEST(ThreadWorld, OneRankTalksToItself) {
   int received = 0;
   transport->send(0, 1, &sent, sizeof sent);
   const auto transfer = transport->receive(0, 1, &received, sizeof received);
-  EXPECT_TRUE(is_through(*transfer));
+  EXPECT_TRUE(is_complete(*transfer));
   EXPECT_EQ(received, 42);
 }
 
@@ -56,10 +56,10 @@ TEST(ThreadWorld, ALargeSendIsThroughOnlyWhenReceived) {
   const ThreadWorld world(2);
   std::vector<char> sent(ThreadWorld::kCopiedBytes + 1, 'x'), received(sent.size());
   const auto sending = world.transport(0)->send(1, 0, sent.data(), sent.size());
-  EXPECT_FALSE(is_through(*sending));
+  EXPECT_FALSE(is_complete(*sending));
   const auto receiving = world.transport(1)->receive(0, 0, received.data(), received.size());
-  EXPECT_TRUE(is_through(*sending));
-  EXPECT_TRUE(is_through(*receiving));
+  EXPECT_TRUE(is_complete(*sending));
+  EXPECT_TRUE(is_complete(*receiving));
   EXPECT_EQ(received, sent);
 }
 
@@ -72,7 +72,7 @@ TEST(ThreadWorld, MessagesOfAKilledRankAreLost) {
   world.kill(1);
   killed->send(0, 0, &value, sizeof value);
   killed->notify(0, "help");
-  EXPECT_FALSE(is_through(*other->receive(1, 0, &received, sizeof received)));
+  EXPECT_FALSE(is_complete(*other->receive(1, 0, &received, sizeof received)));
   EXPECT_FALSE(other->next_oob_message().has_value());
 }
 
@@ -96,10 +96,10 @@ TEST(ThreadWorld, MessagesOfAPausedRankArriveWhenItResumes) {
   paused->send(0, 0, &value, sizeof value);
   paused->notify(0, "late");
   const auto transfer = other->receive(1, 0, &received, sizeof received);
-  EXPECT_FALSE(is_through(*transfer));
+  EXPECT_FALSE(is_complete(*transfer));
   EXPECT_FALSE(other->next_oob_message().has_value());
   world.resume(1);
-  EXPECT_TRUE(is_through(*transfer));
+  EXPECT_TRUE(is_complete(*transfer));
   EXPECT_EQ(received, 7);
   EXPECT_EQ(other->next_oob_message()->text, "late");
 }

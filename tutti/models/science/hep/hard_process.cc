@@ -52,9 +52,9 @@ int poisson(double mean, Random& random) {
 }
 
 // Initial-state radiation as soft gluons: 2 alpha_s C / pi per unit of rapidity and of the logarithm of the transverse
-// momentum, up to half the hard scale, with C the mean colour factor of the two partons. A harder gluon needs more of
-// the protons' momentum, and partons with that are rarer: their number falls like the fourth power of the squared total
-// mass. Each gluon is a separate system.
+// momentum, up to half the hard scale, with C the mean colour factor of the two partons. A harder gluon requires
+// partons with more momentum, which are rarer: their number falls with the fourth power of the squared total mass. Each
+// gluon is a separate system.
 void add_initial_radiation(HardEvent& event, double colour, Random& random) {
   constexpr double kLowest = 20, kLargestRapidity = 2.5, kLargestCoupling = 0.2, kFall = 4;
   FourVector emitted;
@@ -79,20 +79,22 @@ double natural_spectrum(double pt) {
   return std::pow(pt, -5.5) * std::pow(1 - 2 * pt / kBeamEnergy, 8);
 }
 
-// Generated spectrum: flatter, so that the relevant hard events are not rare.
-constexpr double kOurPower = 1.5;
+// Exponent of the generated spectrum: flatter than the physical one, so the relevant hard events are not rare.
+constexpr double kGeneratedPower = 1.5;
 double our_pt(const Slice& slice, Random& random) {
-  const double a = std::pow(slice.low, 1 - kOurPower), b = std::pow(slice.high, 1 - kOurPower);
-  return std::pow(a + (b - a) * random.uniform(), 1 / (1 - kOurPower));
+  const double a = std::pow(slice.low, 1 - kGeneratedPower),
+               b = std::pow(slice.high, 1 - kGeneratedPower);
+  return std::pow(a + (b - a) * random.uniform(), 1 / (1 - kGeneratedPower));
 }
 
 double mean_weight(const Slice& slice) {  // by integration, so that weights have mean 1
   constexpr int kPoints = 2000;
   double sum = 0;
-  const double a = std::pow(slice.low, 1 - kOurPower), b = std::pow(slice.high, 1 - kOurPower);
+  const double a = std::pow(slice.low, 1 - kGeneratedPower),
+               b = std::pow(slice.high, 1 - kGeneratedPower);
   for (int i = 0; i < kPoints; ++i) {
-    const double pt = std::pow(a + (b - a) * (i + 0.5) / kPoints, 1 / (1 - kOurPower));
-    sum += natural_spectrum(pt) * std::pow(pt, kOurPower);
+    const double pt = std::pow(a + (b - a) * (i + 0.5) / kPoints, 1 / (1 - kGeneratedPower));
+    sum += natural_spectrum(pt) * std::pow(pt, kGeneratedPower);
   }
   return sum / kPoints;
 }
@@ -159,7 +161,7 @@ HardEvent make_background(const Slice& slice, Random& random) {
     for (const Slice& each : kSlices) all[each.number] = mean_weight(each);
     return all;
   }();
-  event.weight = natural_spectrum(pt) * std::pow(pt, kOurPower) / means.at(slice.number);
+  event.weight = natural_spectrum(pt) * std::pow(pt, kGeneratedPower) / means.at(slice.number);
   const double common = 0.6 * random.gaussian(), half = 2.4 * random.uniform() - 1.2;
   System pair;
   for (int side = 0; side < 2; ++side)

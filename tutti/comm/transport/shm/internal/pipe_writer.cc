@@ -23,9 +23,9 @@ void PipeWriter::cancel(Message* message) {
 void PipeWriter::progress() {
   while (!queue_.empty()) {
     const Entry entry = queue_.front();
-    const bool is_through =
+    const bool is_complete =
         entry.message ? write_fragment(*entry.message) : write_cancelled(entry.channel);
-    if (!is_through) return;
+    if (!is_complete) return;
     if (entry.message && entry.message->moved < entry.message->bytes) continue;
     if (entry.message) entry.message->state = Message::State::kDone;
     queue_.pop_front();
