@@ -9,6 +9,11 @@
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/mutex.h"
 
+// All gradients are in one block of library memory, bucket after bucket in the order in which the backward pass
+// computes them. A program writes gradient i and calls mark_ready(i). When all gradients of a bucket are ready, for the
+// last of the backward passes, the bucket is submitted to the engine as one tensor `<name>.<b>` and reduced in place
+// while the backward pass continues. synchronize() submits the remaining buckets, waits for all of them and begins the
+// next step.
 namespace tutti::fusion {
 
 GradientBuckets::GradientBuckets(Engine& engine, const std::vector<GradientSize>& sizes,

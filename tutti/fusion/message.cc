@@ -11,6 +11,12 @@
 
 #include "tutti/core/error.h"
 
+// Wire format of the negotiation. Messages are sent many times per training step, so they are compact: integers are
+// varints with zigzag encoding for signed values, scales are byte-swapped so that common values are short, and cached
+// reports are bits of a bit vector. Structures are encoded field by field, without tags; all ranks run the same
+// version. One function `field` per type describes both directions: with a Writer it encodes, with a Reader it decodes.
+// A Reader checks every length against the remaining bytes, so a damaged message throws DDL-4-70 and cannot cause a
+// large allocation.
 namespace tutti::fusion {
 namespace {
 

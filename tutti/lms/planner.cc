@@ -19,7 +19,7 @@
 namespace tutti::lms {
 namespace {
 
-// Fractions of the memory above the minimum budget that are left free for reads ahead of time.
+// Candidate headrooms for prefetched blocks, as fractions of the memory above the minimum budget.
 constexpr double kHeadrooms[] = {0, 0.03, 0.06, 0.125, 0.25, 0.375, 0.5, 0.75, 1};
 constexpr int kRefinements = 3;
 // An unplanned transfer counts as this fraction of the step: its real time is uncertain.
@@ -64,7 +64,7 @@ class PlanSearch {
       for (const double headroom : kHeadrooms) {
         attempt(headroom);
         if (best_->cost <= trace_.duration)
-          break;  // nothing is exposed; more headroom moves more bytes
+          break;  // no transfer delays the step; more headroom would only move more bytes
       }
       refine(attempt);
     }
@@ -98,8 +98,8 @@ class PlanSearch {
     return is_better;
   }
 
-  // Replaces swaps by recomputation, those with the largest saving per second first, as many as make the step shorter,
-  // or as are feasible.
+  // Replaces swaps by recomputation, those with the largest saving per second first, as long as that shortens the step
+  // and is feasible.
   void recompute() {
     std::map<std::pair<int, int>, const Candidate*> by_interval;
     for (const Candidate& candidate : candidates_) {

@@ -31,7 +31,7 @@ RecomputeRules::RecomputeRules(const Trace& trace, const std::vector<Lifetime>& 
     recipes_[at(trace.recipes[index].block)].push_back(static_cast<int>(index));
 }
 
-// An operator in [after, before) modifies the block.
+// Returns true if an operator in [after, before) modifies the block.
 bool RecomputeRules::is_modified(int block, int after, int before) const {
   const auto& operators = modified_[at(block)];
   const auto next = std::lower_bound(operators.begin(), operators.end(), after);

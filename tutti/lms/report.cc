@@ -18,7 +18,7 @@ constexpr double kNegligible = 0.01;  // fraction of the step
 constexpr std::int64_t kMebibyte = 1 << 20;
 constexpr int kMemoryBisections = 8;
 constexpr int kBandwidthBisections = 5;
-constexpr double kMostBandwidth = 64;  // multiple of the measured one
+constexpr double kMostBandwidth = 64;  // multiple of the measured bandwidth
 constexpr double kMostSamples = 600;   // of a curve in the plot
 
 double overhead_of(const Trace& trace, const PlannerOptions& options) {

@@ -452,7 +452,7 @@ void Replay::complete_first_write() {
   start_pending_reads();
 }
 
-// Completes the first write in any case: adding the stall to the time may round down.
+// Always completes the first write, because adding the stall to the time may round down.
 void Replay::wait_for_write() {
   stall(StallKind::kWrite, -1, writes_.front().done);
   complete_first_write();

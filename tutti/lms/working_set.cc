@@ -1,4 +1,4 @@
-// Memory that a step needs whatever the plan: the peak without LMS, and the smallest budget.
+// Memory requirements of a step that do not depend on the plan: the peak without LMS, and the smallest budget.
 #include <algorithm>
 #include <cstddef>
 

@@ -17,6 +17,11 @@
 #include "tutti/core/random.h"
 #include "tutti/train/process_setup.h"
 
+// A stage computes its micro-batches in order. An activation travels as two messages: a header with type and shape,
+// from which the receiver allocates the tensor, then the data. Sends are asynchronous and kept alive until the end of
+// the step, so the memory of a stage includes the activations and gradients it has sent. Gradients of weights
+// accumulate over the micro-batches; `before_last` marks the last one, after which they may be reduced with the other
+// replicas of the stage. The loss is computed on the last stage and broadcast.
 namespace tutti::train {
 namespace {
 

@@ -11,6 +11,15 @@
 #include "tutti/core/error.h"
 #include "tutti/os/atomic_file.h"
 
+// Staging copies files from shared storage to a directory of every host:
+//
+// 1. Rank 0 lists the files with their sizes and broadcasts the list.
+// 2. Every rank checks which files are missing on its host or have another size; an all-reduce determines those missing
+//    on any host.
+// 3. For each of them, one rank (round-robin) reads the file in chunks and broadcasts every chunk. The first rank of
+//    each host appends it to a temporary file, which is renamed when it is complete.
+//
+// Shared storage is thus read once per file, whatever the number of hosts, and only one chunk is in memory at a time.
 namespace tutti::train {
 namespace {
 

@@ -6,6 +6,20 @@
 
 #include "tutti/core/clock.h"
 
+// Path of an operation that needs lanes:
+//
+// 1. Memory that peers map but cannot access is replaced by library memory (OperationMemory), and the addresses are
+//    published to the ranks of the host (HostWindows).
+// 2. Operation headers are sent to the peers of the plan (Handshakes).
+// 3. Every lane is a sequence of steps with its own position. The loop visits the lanes in order and tries to complete
+//    the next step of each, without waiting. A step that needs a peer which is not ready stays unfinished and is tried
+//    again.
+// 4. If no lane advances, the thread pauses: it spins and yields, then sleeps until a flag or a message arrives. After
+//    one interval of the stall handler, each pause asks it whether to continue.
+// 5. The operation is complete when all lanes are finished and all headers have been sent.
+//
+// A lane copies its input into library memory before its first step, and its output back after its last one, so these
+// copies overlap with the network transfers of other lanes.
 namespace tutti::comm {
 
 using plan::StepKind;

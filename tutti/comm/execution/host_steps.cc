@@ -2,6 +2,14 @@
 
 #include <cstring>
 
+// Each lane counts its host barriers over all operations of the communicator. To pass barrier n, a rank sets its flag
+// for the lane to n and waits until the flags of all members have reached n. Counters only grow, so a fast rank can
+// enter the next operation while a slow one still waits in this one. At the first barrier of an operation a rank also
+// compares the fingerprints of the members with its own: all steps before it access only memory of this rank.
+//
+// After the first barrier the members know each other's addresses, so mapped steps (reduce_mapped, read_mapped) need no
+// further synchronisation; the plan has a barrier between a write and the reads that depend on it. Leader steps use the
+// eager slots instead: publishing a vector and waiting for it is the synchronisation.
 namespace tutti::comm {
 
 using plan::Space;

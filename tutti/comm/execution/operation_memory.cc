@@ -4,6 +4,15 @@
 
 #include "tutti/comm/kernels/kernels.h"
 
+// A plan addresses three spaces: input, output and scratch. For each of them this class chooses the memory:
+//
+// - the caller's buffer, if peers do not map it or it is in the arena;
+// - a block of library memory otherwise, or if the pieces of the buffer have gaps. stage_in copies the input of a lane
+//   into it, stage_out copies the output of a lane back;
+// - scratch is always library memory.
+//
+// If input and output are the same buffer, they share one block. Blocks are kept for the next operation up to
+// kMostKeptBytes.
 namespace tutti::comm {
 
 using plan::Space;

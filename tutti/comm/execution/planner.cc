@@ -9,6 +9,11 @@
 #include "tutti/plan/build.h"
 #include "tutti/plan/candidates.h"
 
+// A plan is found in three steps, each slower than the one before: in a table of eight recent operations, by hash and
+// without a search; in the cache of plans; by choosing algorithms (plan::choose) and building the steps (plan::build).
+// The result depends only on the arguments of the operation and on data that all ranks share: grid, options and
+// measurements. Ranks therefore select matching plans without communication. A change of the measurements clears both
+// caches. The cache is also cleared when it is full.
 namespace tutti::comm {
 
 plan::Mode mode_of(const Options& options) {

@@ -4,6 +4,11 @@
 
 #include <utility>
 
+// An exchange has up to three transfers, which progress independently: the send, the receive, and the header of the
+// sending peer. The send starts at once. The receive is posted when the header has arrived and agrees with this rank's
+// operation. A message that will be reduced arrives in a buffer of the lane; it is reduced into the target when both
+// transfers are complete. Lane i uses channel i + 1 and headers channel 0, so messages of different lanes do not block
+// each other.
 namespace tutti::comm {
 
 Result WireSteps::exchange(LaneState& lane, const plan::Step& step, bool* finished) {

@@ -9,6 +9,14 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/mutex.h"
 
+// The state of a rank comes from two sources. Ranks of this host publish it in the shared control block, where it is
+// read without a lock (local_report). Ranks of other hosts send reports, which the monitor records with their time
+// (record, last_report). A query goes to one rank per host, which replies for all of them; if it has not replied by the
+// next query, the next rank of that host is asked (ranks_to_ask).
+//
+// The first failure wins. `fail` stores it here and in the control block of the host. The other ranks find it in
+// `look`, which every wait and every call makes: it examines the control block and, for a communicator that was split
+// off, the membership of its parent.
 namespace tutti::comm {
 
 Membership::Membership(int id, int rank, std::vector<int> ranks, const topo::Layout& layout,

@@ -7,6 +7,16 @@
 #include "tutti/core/clock.h"
 #include "tutti/fusion/internal/arithmetic.h"
 
+// An all_reduce bucket is executed in the first of these ways that applies:
+//
+// - in place: the tensors are consecutive in memory, and each output is its input. One all_reduce, no copies;
+// - one tensor: one all_reduce from its input to its output;
+// - packed: the inputs are copied to one block of library memory, with the identity element for tensors that this rank
+//   has not submitted because it has joined; one all_reduce; the results are copied to the outputs.
+//
+// Prescaling is part of the first copy, postscaling of the last one; without a copy they are separate passes. All other
+// kinds have one tensor or group per bucket. all_gather and all_to_all first exchange the numbers of rows, because the
+// sizes of their results depend on all ranks.
 namespace tutti::fusion {
 namespace {
 

@@ -31,6 +31,16 @@ struct Bucket {
 };
 
 // Thread-safe.
+//
+// States of a tensor on this rank:
+//
+//   held back   a tensor of the same name but another kind is in flight; reported when that one completes
+//   reported    submitted and passed to the negotiation, waiting until all ranks have submitted it
+//   released    in a bucket that the root has released: it will be executed, even if another rank leaves
+//   complete    executed or failed; the name may be submitted again
+//
+// A failure of the engine completes tensors that are held back or reported at once. Released tensors are executed, or
+// fail when their bucket is run.
 class PendingTensors {
  public:
   // `wakeup` is signalled when the coordinator has work to do. `wakeup` and `timeline` must outlive this object.

@@ -90,7 +90,7 @@ class Worker {
         gradient_(gradient, rows_ + 2 * reach_, reach_, out_, (kDepth + reach_) * out_),
         input_pixels_(rounded_up(reach_ + rows_ * input_.pitch(), kDepth)),
         gradient_pixels_(rounded_up(reach_ + (rows_ + 2 * reach_) * gradient_.pitch(), kDepth)),
-        // Room for a shift by up to `reach_` to the left, and for the depth of the input to the right.
+        // Space for a shift by up to `reach_` to the left, and for the depth of the input to the right.
         length_(gradient_pixels_ + 2 * reach_ + kDepth),
         paired_input_(std::size_t(input_pixels_ * in_)),
         paired_gradient_(std::size_t(gradient_pixels_ * out_)),

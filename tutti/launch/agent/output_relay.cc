@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 
+// Bytes move from the two sources of the program to one queue of frames, and from there to the connection. A source is
+// read only while it has credit and the queue has less than kMostUnsent bytes, so memory is bounded and a program whose
+// output is not consumed blocks. A frame takes credit when its bytes are read. After the connection has broken, sources
+// are read without a limit and the bytes are discarded.
 namespace tutti::launch {
 namespace {
 

@@ -56,6 +56,15 @@ struct Channels {
   os::UniqueFd output, errors, program_output, program_errors;
 };
 
+// Supervises one program. Its poll loop waits for output of the program, for frames of ddlrun and for signals.
+//
+// - running: output is relayed, SIGUSR1 and SIGUSR2 are forwarded to the program. It ends with the program, or with a
+//   request to end: Stop, loss of the connection, SIGTERM, SIGINT or SIGHUP.
+// - ending: SIGTERM was sent to all descendants, and SIGCONT, so stopped ones handle it. SIGKILL follows after
+//   kGraceSeconds.
+// - ended: the exit of the program has been sent. Descendants that hold its output open get kLeftOverSeconds after
+//   their last output, at most kMostLeftOverSeconds; then all descendants are killed.
+// - done: Done has been sent. The process exits when ddlrun closes the connection.
 class Watched {
  public:
   Watched(os::UniqueFd connection, const Welcome& welcome,

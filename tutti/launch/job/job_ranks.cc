@@ -13,6 +13,20 @@
 #include "tutti/core/error.h"
 #include "tutti/launch/net/network.h"
 
+// A connection passes through these states:
+//
+//   unauthenticated   accepted; the AcceptQueue checks the secret
+//   arrival           authenticated; waiting for Hello with the rank
+//   connected         welcomed: output, errors and Exit of the rank arrive as frames (net/frames.h)
+//   exited            Exit has arrived; the rest of the output follows, then Done
+//   ended             Done has arrived, or the connection was closed after Exit
+//
+// A connection that breaks before Exit makes the rank lost. The agent exits when ddlrun closes its connection.
+// Connections of failed ranks stay open until stop_all(), because mpirun would end the other ranks when their agent
+// exits.
+//
+// Flow control: an agent may send at most a window of output that has not been consumed. grant_credit() returns the
+// credit of consumed bytes in steps of at least a quarter of the window.
 namespace tutti::launch {
 namespace {
 

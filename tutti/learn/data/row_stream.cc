@@ -61,7 +61,7 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   // slowly than the disk reads.
   populate_thread_ = std::jthread([this](const std::stop_token& stop) { memory_->populate(stop); });
   start_reads();
-  queue_->expect(rotating);  // slow; the disk reads meanwhile
+  queue_->expect(rotating);  // slow, but overlaps with the first reads
 }
 
 RowStream::~RowStream() {

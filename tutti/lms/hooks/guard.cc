@@ -22,7 +22,7 @@ constexpr double kAutomaticFraction = 0.9;
 constexpr std::int64_t kLeastAddressSpace = std::int64_t{256} << 30;
 constexpr std::int64_t kMostAddressSpace = std::int64_t{16} << 40;
 
-// A part of a tile, up to a huge page.
+// Size of the segments: a part of a tile, at most a huge page.
 std::int64_t segment_bytes_of(std::int64_t tile_bytes) {
   constexpr std::int64_t kLeast = 64 << 10, kMost = 2 << 20;
   return std::clamp(tile_bytes / 16, kLeast, kMost) / Pager::kPageBytes * Pager::kPageBytes;
@@ -31,7 +31,7 @@ std::int64_t segment_bytes_of(std::int64_t tile_bytes) {
 SessionOptions session_options(const GuardOptions& options) {
   SessionOptions session;
   session.pager.budget = options.budget > 0 ? options.budget : automatic_budget();
-  // Enough for what memory and disk can hold; the kernel limits a process to 128 TiB.
+  // Enough for the data that memory and disk can hold; the kernel limits a process to 128 TiB.
   session.pager.address_space =
       std::clamp(64 * session.pager.budget, kLeastAddressSpace, kMostAddressSpace);
   session.pager.directory = options.swap_dir;
@@ -45,7 +45,8 @@ SessionOptions session_options(const GuardOptions& options) {
   if (options.tile_bytes > 0) {
     session.segment_bytes =
         options.segment_bytes > 0 ? options.segment_bytes : segment_bytes_of(options.tile_bytes);
-    session.planner.recomputes = session.planner.prefers_recompute = false;  // of whole tensors
+    session.planner.recomputes = session.planner.prefers_recompute =
+        false;  // it would need entire tensors
   }
   session.plans = options.plans;
   session.handles_faults = options.handles_faults;

@@ -56,7 +56,7 @@ void PlanExecutor::begin_step(PlannedStep* planned, bool moves_persistent) {
     planned->step.refs[i] = {};
 }
 
-// For each operator the next use of its blocks, from the last operator to the first.
+// Determines the next uses of the blocks of each operator, from the last operator to the first.
 void PlanExecutor::add_next_uses(bool moves_persistent) {
   const Trace& trace = planned_->step.trace;
   const auto count = static_cast<std::int64_t>(trace.operators.size());
@@ -77,7 +77,7 @@ void PlanExecutor::add_next_uses(bool moves_persistent) {
   }
 }
 
-// The calls that the plan needs, and how many others need each of them.
+// Collects the calls that the plan needs, with the number of users of each.
 void PlanExecutor::add_chains() {
   const Trace& trace = planned_->step.trace;
   const auto lifetimes = lifetimes_of(trace);
@@ -121,7 +121,8 @@ void PlanExecutor::add_call(int recipe, const MakeCall& make_call) {
   });
 }
 
-// The call of a recipe for one of its users. The last one gets it: its arguments must not exist longer than necessary.
+// Returns the call of a recipe for one of its users. The last user takes ownership, so the arguments are freed as early
+// as possible.
 std::shared_ptr<const OperatorCall> PlanExecutor::take_call(int recipe) {
   const auto found = calls_.find(recipe);
   if (found == calls_.end()) return nullptr;
@@ -129,13 +130,13 @@ std::shared_ptr<const OperatorCall> PlanExecutor::take_call(int recipe) {
   return --call.users > 0 ? call.call : std::exchange(call.call, nullptr);
 }
 
-// A verified call recomputes the block.
+// True if the block of the decision is recomputed by a verified call.
 bool PlanExecutor::is_dropped(int decision) const {
   const auto recipe = recipe_of_.find(decision);
   return recipe != recipe_of_.end() && planned_->verified.contains(recipe->second);
 }
 
-// The block of a decision leaves memory: it is dropped if it can be recomputed, else written.
+// Removes the block of a decision from memory: drops it if it can be recomputed, else writes it.
 void PlanExecutor::leave(int decision) {
   const BlockRef ref = ref_of(decision);
   if (const auto recipe = recipe_of_.find(decision); recipe != recipe_of_.end()) {
@@ -154,7 +155,7 @@ Encoding PlanExecutor::encoding_of(int decision) const {
   return {planned.codec, stored_size(block, planned.codec)};
 }
 
-// Chooses an encoding by the middle of the block, for the plans of the next steps.
+// Chooses an encoding from a sample in the middle of the block, for the plans of the next steps.
 void PlanExecutor::sample(int block) {
   const BlockRef ref = planned_->step.refs[static_cast<std::size_t>(block)];
   const std::int64_t bytes = pager_.bytes_of(ref);

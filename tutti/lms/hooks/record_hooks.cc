@@ -27,8 +27,18 @@ namespace {
 std::atomic<Session*> active = nullptr;
 std::atomic<at::CallbackHandle> callback = 0;
 
-// Sources cannot be removed from the allocator chain. This one passes on to the active session, and frees the blocks of
-// all sessions.
+// libtorch calls on_start before and on_end after every operator and every autograd node, on the thread that runs it.
+//
+// on_start determines which arguments are blocks of the pager, which of these the operator modifies, and a hash of all
+// shapes. The session then pins the blocks, which reads them back if they are out. For operators that can be repeated
+// it also captures the arguments, with the contents of the blocks at that time; on_end adds them to the trace as a
+// recipe of the result. Transparent functions are only counted.
+//
+// Allocations reach the session through the chain of memory sources (cpu_allocator.h). A forked child has no active
+// session: its allocations go to libtorch, and blocks of the parent stay readable while they are resident.
+
+// Sources cannot be removed from the allocator chain. This one forwards allocations to the active session, and frees
+// the blocks of all sessions.
 class SessionSource final : public MemorySource {
  public:
   static SessionSource& instance() {
@@ -132,7 +142,7 @@ const Traits& traits_of(const at::RecordFunction& function, bool has_tiling) {
   return traits;
 }
 
-// An operator that runs and can be repeated.
+// A running operator whose call can be repeated.
 struct RepeatableCall final : at::ObserverContext {
   c10::OperatorName name{"", ""};
   std::vector<c10::IValue> arguments;
@@ -178,7 +188,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   const auto values = function.inputs();
   for (std::size_t i = 0; i < values.size(); ++i)
     inputs.add(values[i], i < traits.modifies.size() && traits.modifies[i]);
-  // The former contents, before this operator modifies them.
+  // Captures the contents of the inputs before this operator modifies them.
   auto call = traits.is_repeatable ? repeatable_call(function, *session) : nullptr;
   session->begin_operator(function.name(), false, inputs.blocks, inputs.modified, inputs.shapes);
   return call;

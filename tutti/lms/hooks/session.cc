@@ -25,7 +25,7 @@ namespace {
 constexpr int kEagerPlans = 16;
 constexpr std::size_t kMostTraces = 64;
 
-// Returns true if they change the trace by which the step is planned.
+// Adds the findings to the plan. Returns true if they change the trace that the plan is based on.
 bool add_findings(PlannedStep& planned, const Findings& findings) {
   Trace& trace = planned.step.trace;
   planned.verified.insert(findings.verified.begin(), findings.verified.end());
@@ -131,9 +131,9 @@ void* Session::allocate(std::size_t size) {
   return address;
 }
 
-// Operators that only call others use their results as inputs: the segments become resident, and part of the trace,
-// when an operator uses them. Others are resident now: kernels use raw pointers, and code outside of operators may pass
-// them to system calls.
+// Transparent operators use the segments as inputs of other operators: segments become resident, and part of the trace,
+// when an operator uses them. For other operators they become resident now: kernels use raw pointers, and code outside
+// of operators may pass them to system calls.
 void* Session::allocate_segments(std::int64_t bytes) {
   ThreadScopes& thread = scopes();
   const bool is_for_others = thread.depth == 0 && thread.frames.size() > 1;
@@ -241,7 +241,7 @@ void Session::end_operator() {
   try {
     if (std::this_thread::get_id() == thread_) end_outermost();
   } catch (const Error& error) {
-    // A page-out that cannot start now: the block stays, and the next allocation reports it if that is a problem.
+    // The page-out cannot start now, so the block stays. The next allocation reports an error if memory is short.
     log::warning("{}", error.what());
   }
   pager_.scope_end();
@@ -324,7 +324,7 @@ void Session::count_step(const PagerStatistics& now, bool was_planned) {
   step_before_ = now;
 }
 
-// Corrects the plan of the step, or makes one.
+// Corrects the plan of the step, or creates one.
 void Session::update_plans(RecordedStep step, bool was_planned) {
   const std::uint64_t hash = step.trace.hash();
   if (PlannedStep* const planned = plan_of(step.trace)) {
@@ -335,7 +335,7 @@ void Session::update_plans(RecordedStep step, bool was_planned) {
   }
 }
 
-// Of the step that followed this one the last time, or else the same.
+// Returns the hash of the step that followed this one the last time; by default the same hash.
 std::uint64_t Session::next_hash(std::uint64_t hash) const {
   const auto next = successors_.find(hash);
   return next != successors_.end() ? next->second : hash;
@@ -379,7 +379,7 @@ void Session::measure_disk(const Trace& trace) {
   try {
     SwapFile file(options_.pager.directory, options_.pager.engine, options_.pager.faults);
     options_.planner.tier = measure_tier(file);
-  } catch (const Error& error) {  // a disk that stays broken is reported by page-outs
+  } catch (const Error& error) {  // if the disk fails permanently, page-outs report it
     log::warning("{}", error.what());
   }
 }

@@ -66,7 +66,7 @@ void StepRecorder::use(BlockRef ref) {
   if (found == live_.end() || !is_in_operator_) return;
   const int index = persistent_index(ref, found->second);
   Operator& op = operators_.back();
-  // Blocks that the operator allocates are no uses.
+  // Blocks that the operator allocates do not count as uses.
   for (const MemoryEvent& event : op.events)
     if (event.block == index) return;
   if (std::find(op.uses.begin(), op.uses.end(), index) == op.uses.end()) op.uses.push_back(index);

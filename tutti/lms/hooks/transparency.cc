@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function: ";
 
-// With a kernel for all devices that only calls others.
+// Composite operators: their only kernel, for all devices, calls other operators.
 constexpr std::array<std::string_view, 30> kComposite = {
     "aten::_to_copy",
     "aten::add",
@@ -81,7 +81,7 @@ Transparency transparency_of(std::string_view name, const std::optional<c10::Ope
   if (is_python(name)) return Transparency::kAlways;
   if (!has_tiling) return Transparency::kNever;
   if (is_evaluation(name)) return Transparency::kAlways;
-  // Functions of torch::autograd::Function may use memory themselves.
+  // Functions of torch::autograd::Function may access memory themselves.
   if (is_node)
     return name.find("CppNode") == std::string_view::npos ? Transparency::kAlways
                                                           : Transparency::kNever;

@@ -66,14 +66,15 @@ void Schedule::select(std::int64_t target) {
     for (; next < candidates_.size() && candidates_[next].interval.last_use < op; ++next)
       idle.push(next);
     // Intervals that have ended stay in the queue until they reach its top. An interval into the next step also covers
-    // the start of this one, before its last use; the walk has passed that, so drop_unnecessary() is what profits.
+    // the start of this one, before its last use; the walk has already passed these points, so only drop_unnecessary()
+    // takes that into account.
     while (!idle.empty()) {
       const IdleInterval& top = candidates_[idle.top()].interval;
       if (top.next_use >= count_ || curve_.start_of(top.next_use) > instant) break;
       idle.pop();
     }
     if (idle.empty()) {
-      ++instant;  // the working set of an operator; the runtime reports it if it exceeds the budget
+      ++instant;  // only the working set of an operator is left; the runtime reports an error if it exceeds the budget
       continue;
     }
     const Candidate& candidate = candidates_[idle.top()];

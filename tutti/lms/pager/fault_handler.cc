@@ -29,7 +29,7 @@ bool is_handled(void* address) {
       if (pager->handle_fault(address)) return true;
     } catch (const std::exception& error) {
       const char* const text = error.what();
-      // Nothing can be thrown through the interrupted code.
+      // An exception cannot propagate through the interrupted code.
       if (::write(STDERR_FILENO, "tutti: ", 7) < 0 ||
           ::write(STDERR_FILENO, text, ::strlen(text)) < 0 || ::write(STDERR_FILENO, "\n", 1) < 0)
         return false;

@@ -111,7 +111,7 @@ bool Pager::free(void* address) {
   return !blocks.empty();
 }
 
-// The block is not in use, and no transfer is in flight.
+// The block must not be in use, and no transfer of it may be in flight.
 void Pager::release(PagedBlock& block) {
   blocks_.erase(block.address);
   transfers_.forget(block);

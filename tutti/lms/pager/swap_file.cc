@@ -25,7 +25,7 @@ constexpr long kTmpfsMagic = 0x01021994;
 int open_unnamed(const std::string& directory, int flags) {
   const int file = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
-  // File systems without O_TMPFILE. The name exists for a moment only.
+  // File systems without O_TMPFILE. The file is unlinked immediately.
   std::string name = directory + "/tutti-lms-XXXXXX";
   const int named = ::mkostemp(name.data(), O_CLOEXEC | flags);
   if (named >= 0) ::unlink(name.c_str());

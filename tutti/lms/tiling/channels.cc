@@ -14,6 +14,10 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
+// These operators treat every channel of every sample alike, so a tile is some channels of one sample. The operator is
+// called with the tensors restricted to them, and with size arguments (of the input or the output) whose first two
+// numbers are replaced by 1 and the number of channels. Running it on the first channel determines the shapes and types
+// of the results.
 constexpr const char* kChannelOperators[] = {
     "aten::_adaptive_avg_pool3d",
     "aten::_adaptive_avg_pool3d_backward",
@@ -37,9 +41,11 @@ constexpr const char* kChannelOperators[] = {
     "aten::upsample_trilinear3d_backward",
 };
 
-constexpr std::int64_t kLargestGrowth = 16;  // of inputs and results together, by upsampling
+constexpr std::int64_t kLargestGrowth =
+    16;  // of the total size of inputs and results, by upsampling
 
-// The arguments for the channels of one sample: tensors, and sizes that include samples and channels.
+// The arguments of a call for some channels of one sample: tensors, and size arguments that include samples and
+// channels.
 class ChannelArguments {
  public:
   explicit ChannelArguments(const Call& call) : arguments_(call.arguments()) {

@@ -15,6 +15,18 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
+// An elementwise operator runs in these steps:
+//
+// 1. The tensor arguments are broadcast to a common size. If they and the result fit into a tile, the operator runs
+//    untiled.
+// 2. The operator is called for one element, which determines the type of the result.
+// 3. The result is allocated with the memory format of the first dense argument, and divided into tiles that are ranges
+//    of its memory.
+// 4. For each tile, the overload with an output tensor is called on views of the arguments and of the result.
+//
+// Operators in place call themselves on views. Softmax keeps its dimension whole and copies each tile, because its
+// kernels require contiguous tensors.
+
 // An operator and its overload that writes to a given tensor.
 struct WithOutput {
   const char* name;
@@ -115,7 +127,7 @@ class Operands {
   }
   bool is_empty() const { return tensors_.empty(); }
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
-  // Dense, and not broadcast; undefined if there is none.
+  // The first operand that is dense and not broadcast; undefined if there is none.
   Tensor first_dense() const {
     for (const auto& [index, tensor] : tensors_)
       if (tensor.sizes() == sizes_ && tensor.is_non_overlapping_and_dense()) return tensor;

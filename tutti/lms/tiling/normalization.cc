@@ -15,14 +15,20 @@ namespace {
 using at::Tensor;
 using Results = std::tuple<Tensor, Tensor, Tensor>;
 
-// Channels that are normalised at once.
+// Statistics are per channel (batch norm) or per sample and group of channels (group norm). A tile is therefore a range
+// of channels, for batch norm of all samples, for group norm of one sample and a multiple of the group size. The
+// operator is called on a dense copy of the range; its results are copied to the same range of the full results.
+// All results are set range by range, except the gradients of weights and biases of group norm, which are added up
+// over the samples.
+
+// Range of channels that is normalised in one call.
 struct Channels {
   std::int64_t begin, count;
-  // Of a tensor with one value per channel, or of an undefined or empty one.
+  // The part of a tensor with one value per channel; undefined and empty tensors are returned unchanged.
   Tensor values_of(const Tensor& tensor) const {
     return tensor.defined() && tensor.numel() > 0 ? range_of(tensor, 0, begin, count) : tensor;
   }
-  // Of volumes, dense.
+  // A dense copy of this range of the volumes.
   Tensor dense(const Tensor& volumes) const {
     const Tensor part = range_of(volumes, 1, begin, count);
     if (part.is_contiguous()) return part;

@@ -10,7 +10,7 @@
 namespace tutti::lms {
 namespace {
 
-// Most ranges of memory that are copied at once: at the borders of each, more than the range must be resident.
+// Maximum number of memory ranges per copy. At the borders of each range, whole blocks must be resident.
 constexpr std::int64_t kMostRanges = 8;
 
 // Elements of the ranges of memory that a tensor consists of.

@@ -69,7 +69,8 @@ class Registration {
       for (TiledOperator& each : list) add(each);
   }
   void add(TiledOperator& each) {
-    if (!c10::Dispatcher::singleton().findSchema(each.name)) return;  // of another version
+    if (!c10::Dispatcher::singleton().findSchema(each.name))
+      return;  // not in this version of libtorch
     const std::string name = toString(each.name);
     library_.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(
                                     std::make_unique<TiledKernel>(std::move(each.run))));

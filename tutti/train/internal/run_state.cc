@@ -11,6 +11,16 @@
 #include "tutti/train/internal/evaluation.h"
 #include "tutti/train/optim/finite.h"
 
+// A checkpoint is written in three phases:
+//
+// 1. All ranks: state that is distributed over ranks is gathered. Shards of the optimizer state are exchanged, the
+//    stages of a pipeline exchange weights and state, and rank 0 of the group receives the buffers of all ranks.
+// 2. Rank 0 waits for the previous write, checks that the weights are finite and copies everything into a Checkpoint.
+// 3. A background thread writes the copy while training continues.
+//
+// Resuming reads the newest checkpoint on every rank. A rank restores its own buffers if the number of ranks is
+// unchanged, otherwise the mean of all. Rows of metrics.csv after the step of the checkpoint are removed, because these
+// steps are repeated.
 namespace tutti::train {
 namespace {
 

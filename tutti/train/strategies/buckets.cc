@@ -8,6 +8,11 @@
 
 #include "tutti/core/clock.h"
 
+// Autograd accumulates the gradient of a parameter in a node of its graph. A hook after this node marks the gradient as
+// ready. Hooks are active only between arm() and start_rest(), i.e. during the last backward pass of a step: earlier
+// passes only accumulate. When all gradients of a bucket are ready and all earlier buckets of the plan have started,
+// `start` is called on the thread of the backward pass. The planned order is the same on all ranks, so the reductions
+// match without negotiation.
 namespace tutti::train {
 namespace {
 

@@ -16,8 +16,8 @@ constexpr std::size_t kBesideFlag = kLine - offsetof(EagerSlot, payload);
 void HostSlots::publish(const OpRecord& record, const void* data, std::size_t bytes) {
   EagerSlot& mine = slot(host_.index());
   const auto* from = static_cast<const std::byte*>(data);
-  // The cache line of the flag is written last and in one go: peers poll it, and every store may have to fetch it back
-  // from them.
+  // The cache line of the flag is written last, with consecutive stores: peers poll it, and every store may have to
+  // fetch it back from them.
   if (bytes > kBesideFlag) {
     copy_to_peers(mine.payload + kBesideFlag, from + kBesideFlag, bytes - kBesideFlag);
   }

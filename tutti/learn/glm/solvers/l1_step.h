@@ -12,6 +12,12 @@
 
 namespace tutti::learn {
 
+// One step has two parts:
+// 1. find_direction() minimises the quadratic model over the free weights by conjugate gradients, preconditioned with
+//    the diagonal. Other weights stay 0.
+// 2. search_line() tries fractions of the direction. A weight that would change its sign becomes 0, and the predicted
+//    decrease is that of the stopped step (projected line search). A trial in which no weight stops costs no pass over
+//    the data; any other costs one.
 template <class T>
 class L1Step {
  public:

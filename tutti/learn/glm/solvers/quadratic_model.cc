@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+// Conjugate gradients for H d = -g with the preconditioner M (preconditioner.h). Each step makes one pass over the
+// selected rows, which computes the products p = X s of the search direction s and H s = X' D p + ridge s together. The
+// products are accumulated in `moves`, so afterwards the margins at any fraction of d are known without a pass. The
+// solve stops when the norm of the residual, measured with the inverse of M, has decreased to `forcing` of its initial
+// value and the last step has contributed less than its share to the gain.
 namespace tutti::learn {
 namespace {
 

@@ -16,6 +16,16 @@ namespace {
 constexpr int kMaxSoftmaxSteps = 100;
 constexpr double kSoftmaxForcing = 0.1;
 
+// Newton-CG for the softmax loss with an l2 penalty, over the weights of all classes together.
+//
+// Each iteration
+// 1. computes the gradient. Its squared norm over twice l2 bounds the gap, because the objective is strongly convex;
+// 2. updates the preconditioner of each class with the diagonal of the Hessian; the correlations between columns are
+//    estimated once, in the first iteration;
+// 3. computes the direction by conjugate gradients, to a residual of a tenth. One product with the Hessian takes one
+//    pass over the rows for all classes. The products of the direction with all rows are accumulated in `moves_`;
+// 4. performs a backtracking line search on the margins plus a multiple of `moves_`, which needs no pass.
+// Without l2 the gap is estimated by the predicted gain.
 template <class T>
 class Multinomial : SoftmaxState<T> {
  public:

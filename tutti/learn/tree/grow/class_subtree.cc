@@ -9,6 +9,19 @@
 #include "tutti/learn/tree/grow/row_partition.h"
 #include "tutti/learn/tree/split/class_kernel.h"
 
+// The subtree is grown depth-first on compact copies that stay in the cache:
+//
+// 1. The bins of its rows are copied to consecutive rows (`copy_`), so a row is a 16-bit index. An entry is this index
+//    with the class in bit 16. Entries are partitioned between two lists, alternating by level; each node is a range of
+//    one list.
+// 2. A histogram has one 32-bit word per bin and column: rows of class 1 in the upper half, all rows in the lower half.
+//    Adding an entry is one addition per column.
+// 3. Expanding a node partitions its entries and accumulates the histogram of the smaller child. That of the larger
+//    child is parent minus child; the subtraction is part of its search.
+// 4. The search computes the best score of all columns together in f32, then searches only the candidate columns
+//    exactly (see `search`).
+//
+// Nodes that may not be split need neither a partition nor a histogram.
 namespace tutti::learn::tree {
 namespace {
 

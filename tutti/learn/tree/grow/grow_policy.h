@@ -32,6 +32,8 @@ inline constexpr std::int64_t kSerialRows = 32768;
 // Number of nodes split together, most of them speculatively: enough to keep all threads busy.
 inline constexpr int kSplitAhead = 8;
 
+// Always expands the open node with the highest gain, until the tree has `max_leaves` leaves or no open node can be
+// split.
 template <class Work>
 void grow_best_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root, int max_leaves) {
   std::vector<ExpandEntry> open;

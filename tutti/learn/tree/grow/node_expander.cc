@@ -5,6 +5,15 @@
 #include "tutti/learn/base/hash.h"
 #include "tutti/learn/tree/grow/row_partition.h"
 
+// Expansion of one node with a known split:
+//
+// 1. The sums of the left child are read from the histogram of the split column if it is available on this rank;
+//    otherwise the partition computes them.
+// 2. RowPartitioner moves the records of the left child to the front and accumulates the histogram of the smaller
+//    child. Both are skipped for leaves of the last level whose rows are not needed.
+// 3. The histogram is reduced over the ranks and subtracted from that of the parent, which becomes the histogram of the
+//    larger child.
+// 4. SplitFinder searches the splits of both children. Children without a split are leaves.
 namespace tutti::learn::tree {
 
 template <class Record>

@@ -5,6 +5,16 @@
 
 #include "tutti/learn/tree/grow/node_rules.h"
 
+// For each node one of three ways is used:
+//
+// - histograms: the usual case. All nodes of a call are searched together; a task covers a few columns of one node,
+//   each thread keeps its best split, and the best of all threads is selected. With ranks each rank searches its
+//   columns, and the best split of all ranks is selected.
+// - records: nodes with few rows sum the rows of each column directly, because most of the 256 bins would be empty.
+// - sampled columns: random forests draw columns in batches and sum only these, until enough columns that are not
+//   constant have been tried.
+//
+// Ties are resolved by column, so the result does not depend on the number of threads or ranks.
 namespace tutti::learn::tree {
 
 template <class Record>

@@ -37,7 +37,7 @@ template <class T>
 struct Predictor::Packed {
   static constexpr std::uint32_t kMissingLeft = 1u << 31, kCategories = 1u << 30;
   static constexpr std::uint32_t kColumn = kCategories - 1;
-  // A leaf points to itself for any value, so walks of different lengths can proceed together.
+  // A leaf points to itself for any value, so paths of different lengths can be traversed together.
   struct Node {
     T threshold;
     std::uint32_t column;  // and two flags

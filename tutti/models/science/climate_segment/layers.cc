@@ -81,7 +81,7 @@ class DeepLabBuilder {
   }
 
   // The last unit of the first block reduces the resolution to an eighth; later blocks use dilation instead. The
-  // features inside the first unit, the finest narrow ones, go to the decoder.
+  // decoder receives the features inside the first unit, which have the finest resolution with few channels.
   Id add_unit(std::size_t block, int unit, Id input) {
     const int base = shape_.filters << block, out = 4 * base;
     const bool halves = block == 0 && unit + 1 == shape_.units[0];

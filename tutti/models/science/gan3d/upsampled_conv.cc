@@ -25,7 +25,7 @@ struct AxisFold {
         at[phase][floor_divided(phase + j - padding, s) - first][j] = 1;
   }
   std::int64_t first;      // cell of the first tap, relative to q
-  std::int64_t taps;       // cells that a kernel sees
+  std::int64_t taps;       // cells in the receptive field of a kernel
   std::int64_t size;       // of the output
   std::int64_t positions;  // values of q
   std::int64_t after;      // zeros after the volume; negative: cells that are not needed
