@@ -51,7 +51,8 @@ struct PagerOptions {
   io::FaultInjector faults = {};  // tests only
 };
 
-// Where blocks are while they are in memory, and while they are out. Default: RAM and a swap file.
+// Memory and storage of blocks: for those that are resident, and for those that are swapped out. Default: RAM and a
+// swap file.
 struct PagerTiers {
   std::unique_ptr<BlockMemory> memory;
   std::unique_ptr<BackingStore> store;

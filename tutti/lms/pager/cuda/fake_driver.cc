@@ -1,7 +1,8 @@
 // A CUDA driver in host memory, for tests on machines without a GPU.
 //
-// Device memory is memfds that are mapped to reserved addresses. Streams run nothing by themselves: an operation runs when
-// its event or stream is synchronized, one per query of an event. A missing dependency therefore shows as wrong content.
+// Device memory is memfds that are mapped to reserved addresses. Streams run nothing by themselves: an operation runs
+// when its event or stream is synchronized, one per query of an event. A missing dependency therefore shows as wrong
+// content.
 #include <sys/mman.h>
 #include <unistd.h>
 
