@@ -339,8 +339,9 @@ class TrainTest(unittest.TestCase):
 
     @unittest.skipUnless("avx512dq" in Path("/proc/cpuinfo").read_text(), "the processor has no AVX-512")
     def test_openblas_uses_the_vectors_of_the_processor(self):
-        self.environment["OPENBLAS_VERBOSE"] = "2"
-        self.addCleanup(self.environment.pop, "OPENBLAS_VERBOSE")
+        self.addCleanup(setattr, type(self), "environment", self.environment)
+        type(self).environment = {**self.environment, "OPENBLAS_VERBOSE": "2"}
+        self.environment.pop("OPENBLAS_CORETYPE", None)  # the user's choice would take precedence
         train = ["train", "hep", "--size", "tiny", "--ranks", 1, "--set", "steps=1", "--set", f"runs={self.base}/vectors"]
         self.assertIn("Core: SkylakeX", self.tutti(*train))
 
