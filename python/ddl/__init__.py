@@ -286,4 +286,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'ddl' has no attribute {name!r}")
 
 
-_torch.register_soon()
+_torch.register_on_import()

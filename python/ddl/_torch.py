@@ -9,12 +9,12 @@ import importlib.util
 import sys
 
 
-def register_soon():
+def register_on_import():
     """Register the backend now if torch is imported, otherwise on its import."""
     if "torch" in sys.modules:
         _register()
-    elif not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Watcher())
+    elif not any(isinstance(finder, _TorchImportHook) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _TorchImportHook())
 
 
 def _register():
@@ -24,7 +24,7 @@ def _register():
         pass  # built without libtorch, or torch without torch.distributed
 
 
-class _Watcher(importlib.abc.MetaPathFinder):
+class _TorchImportHook(importlib.abc.MetaPathFinder):
     """Import hook that waits for `import torch`, then removes itself."""
 
     def find_spec(self, name, path=None, target=None):
@@ -33,11 +33,11 @@ class _Watcher(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec("torch")
         if spec and spec.loader:
-            spec.loader = _ThenRegister(spec.loader)
+            spec.loader = _RegisteringLoader(spec.loader)
         return spec
 
 
-class _ThenRegister(importlib.abc.Loader):
+class _RegisteringLoader(importlib.abc.Loader):
     """Loader that registers the backend after it has executed the torch module."""
 
     def __init__(self, loader):

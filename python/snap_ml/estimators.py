@@ -17,25 +17,25 @@ from tutti.learn.tree_base import seed_of
 
 NEAR_MARGIN = 1e-3  # the default tol of Snap ML leaves support vectors on the margin this far from it
 
-_asked = contextvars.ContextVar("threads of one prediction", default=None)
+_requested_threads = contextvars.ContextVar("threads of one prediction", default=None)
 
 
-def _takes_threads(method):
+def _with_thread_count(method):
     """Add the parameters `num_threads` and `n_jobs`, which override the estimator for one call, to a prediction method.
     """
 
     @functools.wraps(method)
-    def answer(self, X, num_threads=None, n_jobs=None):
-        token = _asked.set(num_threads or n_jobs or _asked.get())
+    def predict(self, X, num_threads=None, n_jobs=None):
+        token = _requested_threads.set(num_threads or n_jobs or _requested_threads.get())
         try:
             return method(self, X)
         finally:
-            _asked.reset(token)
+            _requested_threads.reset(token)
 
-    return answer
+    return predict
 
 
-class _Known:
+class _SnapParameters:
     """Mixin that maps the parameters of Snap ML to those of tutti.learn."""
 
     solver = "auto"
@@ -49,10 +49,10 @@ class _Known:
         super().__init_subclass__()
         for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
             if hasattr(cls, name) and not hasattr(getattr(cls, name), "__wrapped__"):
-                setattr(cls, name, _takes_threads(getattr(cls, name)))
+                setattr(cls, name, _with_thread_count(getattr(cls, name)))
 
     def _threads(self):
-        return super()._threads() if _asked.get() is None else thread_count(_asked.get())
+        return super()._threads() if _requested_threads.get() is None else thread_count(_requested_threads.get())
 
     def _seed(self):
         return seed_of(self.random_state)
@@ -62,7 +62,7 @@ class _Known:
             raise ValueError("normalize and kernel do not support a DataFile. Pass arrays")
         X, y = super()._check_both(X, y, **kind)
         self._set_kernel(X)
-        return self._as_fitted(X), y
+        return self._transformed(X), y
 
     def _set_kernel(self, X):
         if self.kernel not in ("linear", "rbf"):
@@ -72,9 +72,9 @@ class _Known:
             self.features_ = RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=self._seed()).fit(X)
 
     def _check_x(self, X, reset):
-        return self._as_fitted(super()._check_x(X, reset))
+        return self._transformed(super()._check_x(X, reset))
 
-    def _as_fitted(self, X):
+    def _transformed(self, X):
         """Normalise the rows, then apply random Fourier features, if the parameters request them."""
         X = normalize(X) if self.normalize else X
         return X if self.features_ is None else self.features_.transform(X)
@@ -125,7 +125,7 @@ class _Known:
         return settings
 
 
-class LogisticRegression(_Known, linear.LogisticRegression):
+class LogisticRegression(_SnapParameters, linear.LogisticRegression):
     """Logistic regression with the parameters of Snap ML.
 
     Parameters
@@ -179,7 +179,7 @@ class LogisticRegression(_Known, linear.LogisticRegression):
         self._keep_parameters(locals())
 
 
-class SupportVectorMachine(_Known, linear.LinearSVC):
+class SupportVectorMachine(_SnapParameters, linear.LinearSVC):
     """Linear support vector machine with the parameters of Snap ML.
 
     Parameters
@@ -221,7 +221,7 @@ class SupportVectorMachine(_Known, linear.LinearSVC):
         self.n_support_ = int((count if self._ranks is None else self._ranks.sum(count))[0])
 
 
-class LinearRegression(_Known, linear.LinearRegressor):
+class LinearRegression(_SnapParameters, linear.LinearRegressor):
     """Least squares with an l2 or l1 penalty and the parameters of Snap ML. Parameters as for `LogisticRegression`."""
 
     def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, dual=True, num_threads=None,

@@ -1,7 +1,7 @@
-"""Base class of the patched estimators, each of which is a subclass of scikit-learn's with another `fit`.
+"""Base class of the patched estimators: subclasses of scikit-learn's that replace `fit`.
 
 Names, defaults, validation, `get_params`, `clone` and searches are inherited from scikit-learn. `fit` determines from
-parameters and data whether tutti.learn supports the request; if not, it raises NotOurs internally and runs
+parameters and data whether tutti.learn supports the request; if not, it raises NotSupported internally and runs
 scikit-learn's `fit`, so a program that ran before the patch also runs after it. All other exceptions are propagated.
 """
 
@@ -11,19 +11,19 @@ import numpy as np
 from joblib import effective_n_jobs
 
 log = logging.getLogger("snap_ml")
-_told = set()
+_logged = set()
 NOT_FINITE = "DDL-9-01"  # code of the error that linear fits raise for NaN and infinity
 
 
-class NotOurs(Exception):
+class NotSupported(Exception):
     """The request is supported by scikit-learn only."""
 
 
 def refuse(**wanted):
-    """Raise NotOurs if one of the conditions is true; its name is the reason."""
+    """Raise NotSupported if one of the conditions is true; its name is the reason."""
     for name, is_wanted in wanted.items():
         if is_wanted:
-            raise NotOurs(name)
+            raise NotSupported(name)
 
 
 def _refuse_weights(weights):
@@ -38,11 +38,11 @@ def threads_of(n_jobs):
     return effective_n_jobs(-1 if n_jobs is None else n_jobs)
 
 
-def _tell(name, reason):
+def _log_fallback(name, reason):
     """Log every reason for a fallback once, not for every fit of a search."""
-    text = f"{name}: scikit-learn's own fit is used, for {reason}"
-    if text not in _told:
-        _told.add(text)
+    text = f"{name}: fitted with scikit-learn, because tutti.learn does not support {reason}"
+    if text not in _logged:
+        _logged.add(text)
         log.warning(text)
 
 
@@ -59,7 +59,7 @@ class Patched:
             self._fit_ours(X, y, sample_weight)
             self.engine_ = "tutti"
             return self
-        except NotOurs as error:
+        except NotSupported as error:
             reason = error
         except ValueError as error:
             if not str(error).startswith(NOT_FINITE):
@@ -68,7 +68,7 @@ class Patched:
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         super().fit(X, y, **weights, **options)
         self.engine_ = "sklearn"
-        _tell(type(self).__name__, reason)
+        _log_fallback(type(self).__name__, reason)
         return self
 
     def _take(self, X, model, *names):

@@ -119,11 +119,11 @@ class _PatchedBoosting(Patched):
         """Return a progress callback that applies scikit-learn's stopping rule after each round."""
         scores = [-np.inf]
 
-        def goes_on(_, loss):
+        def should_continue(_, loss):
             scores.append(-loss)
             return not self._should_stop(scores)
 
-        return goes_on
+        return should_continue
 
     def _keep_model(self, X, model, categories):
         self._take(X, model)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._logistic import _check_multi_class, _check_solver
 from sklearn.utils.validation import column_or_1d
 
-from snap_ml.patched_base import NotOurs, Patched, refuse, threads_of
+from snap_ml.patched_base import NotSupported, Patched, refuse, threads_of
 from tutti.learn import linear
 
 # Relative duality-gap tolerance. scikit-learn's `tol` refers to gradients; with this value the coefficients are at least as close to the optimum.
@@ -67,7 +67,7 @@ class LogisticRegression(_PatchedLinear, sklearn.linear_model.LogisticRegression
         kind = _check_multi_class(self.multi_class, self.solver, len(classes))
         has_l1 = self.penalty == "l1" or (self.penalty == "elasticnet" and self.l1_ratio != 0)
         if kind == "multinomial" and len(classes) == 2:
-            raise NotOurs("multi_class='multinomial' of two classes")
+            raise NotSupported("multi_class='multinomial' of two classes")
         refuse(max_iter=self.max_iter == 0)
         model = linear.LogisticRegression(self.penalty, C=self.C, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept,
                                           class_weight=self.class_weight, tol=_gap(self.tol), max_iter=_steps(self.max_iter), multi_class=kind,
@@ -187,7 +187,7 @@ class _PatchedGeneral(_OneTarget):
         y = column_or_1d(y, warn=True)
         self._base_loss = self._get_loss()
         if not self._base_loss.in_y_true_range(np.asarray(y, dtype=np.float64)):
-            raise NotOurs("labels that this loss cannot have")
+            raise NotSupported("labels that this loss cannot have")
         # Newton's method squares the error with each step: nearly no time for a gap at the limit of precision.
         model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=1e-14, max_iter=_steps(self.max_iter),
                            n_jobs=threads_of(None), verbose=self.verbose)

@@ -159,19 +159,19 @@ class _PatchedForest(_PatchedTrees):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_trees"} if "_model" in state else state
 
-    def _answers(self, X):
+    def _predictions(self, X):
         check_is_fitted(self)
         return self._model.predict(self._validate_X_predict(X), threads_of(self.n_jobs))
 
 
 class _PatchedForestClassifier(_PatchedForest):
     def predict_proba(self, X):
-        return self._answers(X) if "_model" in vars(self) else super().predict_proba(X)
+        return self._predictions(X) if "_model" in vars(self) else super().predict_proba(X)
 
 
 class _PatchedForestRegressor(_PatchedForest):
     def predict(self, X):
-        return self._answers(X)[:, 0] if "_model" in vars(self) else super().predict(X)
+        return self._predictions(X)[:, 0] if "_model" in vars(self) else super().predict(X)
 
 
 class RandomForestClassifier(_PatchedForestClassifier, sklearn.ensemble.RandomForestClassifier):

@@ -183,13 +183,13 @@ def test_single_precision_and_other_details():
 
 def test_fallback_is_reported_once(caplog):
     X, y = datasets.load_iris(return_X_y=True)
-    patched_base._told.clear()
+    patched_base._logged.clear()
     with caplog.at_level(logging.WARNING, logger="snap_ml"), warnings.catch_warnings():
         warnings.simplefilter("error")  # the fallback is logged, not a warning that could be turned into an error
         for _ in range(3):
             model = snap_ml.patched_trees.RandomForestClassifier(3, ccp_alpha=0.01).fit(X, y)
     assert model.engine_ == "sklearn"
-    assert caplog.messages == ["RandomForestClassifier: scikit-learn's own fit is used, for ccp_alpha"]
+    assert caplog.messages == ["RandomForestClassifier: fitted with scikit-learn, because tutti.learn does not support ccp_alpha"]
     Y = np.column_stack([y, y])
     for kind in (snap_ml.patched_trees.RandomForestClassifier, snap_ml.patched_linear.Ridge, snap_ml.patched_linear.Lasso):
         assert kind().fit(X, Y).predict(X).shape == Y.shape

@@ -73,13 +73,13 @@ class LMS:
         _torch.lms_check(self._values)
 
     def start(self):
-        """Enables large model support for the process. Only one object can be enabled at a time."""
+        """Enable large model support for the process. Only one object can be enabled at a time."""
         if self._values["mode"] != "off":
             _torch.lms_start(self._values, self._ranks)
         return self
 
     def stop(self):
-        """Makes all managed tensors resident and stops managing new ones."""
+        """Make all managed tensors resident and stop managing new ones."""
         if self._values["mode"] != "off":
             _torch.lms_stop()
 
@@ -90,7 +90,7 @@ class LMS:
         self.stop()
 
     def wrap(self, model):
-        """Moves parameters and buffers of a model that was created before into managed memory. Returns the model.
+        """Move the parameters and buffers of an existing model to managed memory, and return the model.
 
         Enables large model support if it is not enabled yet.
         """
@@ -102,27 +102,27 @@ class LMS:
         return model
 
     def report(self, as_dict=False):
-        """Returns what moved and waited, with a prediction and advice for the last step, as text or as a dictionary."""
+        """Return bytes moved, waiting times, a prediction and advice for the last step, as text or as a dictionary."""
         return json.loads(_torch.lms_report_json()) if as_dict else _torch.lms_report()
 
     def plot(self, path):
-        """Writes an SVG file with the memory over time of the last step, with and without large model support."""
+        """Write an SVG file with the memory over time of the last step, with and without large model support."""
         Path(path).write_text(_torch.lms_report_svg(), encoding="utf-8")
 
     def trace(self):
-        """Returns the last complete step as a dictionary, the input of `tutti lms simulate`."""
+        """Return the last complete step as a dictionary, the input of `tutti lms simulate`."""
         return json.loads(_torch.lms_trace_json())
 
 
 def keras_callback(budget="auto", **options):
-    """Returns a Keras callback that enables large model support while a model is trained.
+    """Return a Keras callback that enables large model support while a model is trained.
 
-    Keras must use its torch backend. The attribute `lms` of the callback is the :class:`LMS` object.
+    Keras must use its torch backend. The attribute `lms` of the callback is the `LMS` object.
 
     Parameters
     ----------
     budget, **options
-        As of :class:`LMS`.
+        As for `LMS`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ _legacy = {"limit": 0, "size": 256 << 10}  # bytes
 
 
 def set_enabled_lms(enable):
-    """Enables or disables large model support. Tensors that exist before are not managed."""
+    """Enable or disable large model support. Existing tensors are not managed."""
     if enable == _torch.lms_is_enabled():
         return
     if not enable:
@@ -169,27 +169,27 @@ def set_enabled_lms(enable):
 
 
 def get_enabled_lms():
-    """Returns True if large model support is enabled."""
+    """Return whether large model support is enabled."""
     return _torch.lms_is_enabled()
 
 
 def set_limit_lms(limit):
-    """Sets the memory budget in bytes; 0: the memory that is available."""
+    """Set the memory budget in bytes; 0: the memory that is available."""
     if limit and _torch.lms_is_enabled():
         _torch.lms_set_budget(limit)
     _legacy["limit"] = limit
 
 
 def get_limit_lms():
-    """Returns the memory budget in bytes; 0: the memory that is available."""
+    """Return the memory budget in bytes; 0: the memory that is available."""
     return _legacy["limit"]
 
 
 def set_size_lms(size):
-    """Sets the size in bytes of the smallest tensor that is managed. Takes effect when it is enabled the next time."""
+    """Set the size in bytes of the smallest managed tensor. Takes effect when large model support is next enabled."""
     _legacy["size"] = size
 
 
 def get_size_lms():
-    """Returns the size in bytes of the smallest tensor that is managed."""
+    """Return the size in bytes of the smallest tensor that is managed."""
     return _legacy["size"]

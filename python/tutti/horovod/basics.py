@@ -171,7 +171,7 @@ def init(comm=None, process_sets=None):
     """
     if is_initialized() and global_process_set.process_set_id is not None:
         return
-    _take_over_variables()
+    _translate_variables()
     job.begin()
     ranks = getattr(comm, "Get_size", lambda: len(comm or []))()
     if ranks not in (0, size()):
@@ -189,7 +189,7 @@ def init(comm=None, process_sets=None):
             _remember(process_set, existing)
 
 
-def _take_over_variables():
+def _translate_variables():
     """Translate Horovod's environment variables to Tutti's; variables of Tutti take precedence."""
     for theirs, ours in _VARIABLES.items():
         value = os.environ.get(theirs, "")
@@ -229,7 +229,7 @@ def is_initialized():
     return _comm.is_running()
 
 
-def _running():
+def _require_running():
     """Raise ValueError unless this process has joined the job."""
     if not _comm.is_running():
         raise ValueError("DDL-4-60 Horovod is not initialised. Call hvd.init() first.")
@@ -237,37 +237,37 @@ def _running():
 
 def rank():
     """Return the rank of this process, from 0 to `size() - 1`."""
-    _running()
+    _require_running()
     return _comm.rank()
 
 
 def size():
     """Return the number of ranks in the job."""
-    _running()
+    _require_running()
     return _comm.size()
 
 
 def local_rank():
     """Return the rank of this process among the ranks of its host."""
-    _running()
+    _require_running()
     return _comm.local_rank()
 
 
 def local_size():
     """Return the number of ranks on this host."""
-    _running()
+    _require_running()
     return _comm.local_size()
 
 
 def cross_rank():
     """Return the index of this host among the hosts that have a rank with this local rank."""
-    _running()
+    _require_running()
     return _same_local_rank().index(_comm.hosts()[_comm.rank()])
 
 
 def cross_size():
     """Return the number of hosts that have a rank with this local rank."""
-    _running()
+    _require_running()
     return len(_same_local_rank())
 
 
@@ -278,7 +278,7 @@ def _same_local_rank():
 
 def is_homogeneous():
     """Return whether all hosts have the same number of ranks."""
-    _running()
+    _require_running()
     hosts = _comm.hosts()
     return len({hosts.count(host) for host in hosts}) == 1
 
@@ -301,7 +301,7 @@ def add_process_set(process_set):
     ValueError
         If a set with these ranks already exists.
     """
-    _running()
+    _require_running()
     process_set = _as_process_set(process_set)
     if process_set.process_set_id is not None or _id_of(process_set.ranks) is not None:
         raise ValueError(f"DDL-4-89 A process set with the ranks {process_set.ranks} already exists.")
@@ -322,7 +322,7 @@ def remove_process_set(process_set):
     bool
         False if the set is not registered or is the global set, True otherwise.
     """
-    _running()
+    _require_running()
     if process_set.process_set_id in (None, 0):
         return False
     _comm.remove_process_set(process_set.process_set_id)
@@ -340,13 +340,13 @@ def start_timeline(file_path, mark_cycles=False):
     mark_cycles : bool, optional
         Accepted for compatibility with Horovod and ignored: there are no cycles.
     """
-    _running()
+    _require_running()
     _comm.start_timeline(str(file_path))
 
 
 def stop_timeline():
     """Stop recording and write the timeline of all ranks to one file. Collective: all ranks must call it."""
-    _running()
+    _require_running()
     _comm.stop_timeline()
 
 

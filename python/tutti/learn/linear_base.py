@@ -86,7 +86,7 @@ class Linear(BaseEstimator):
         }
 
     def _fit_one(self, X, labels, weights, loss, start=None, held=0, most_steps=None):
-        """Fit one model. `held`: bytes the caller holds besides labels and weights; `most_steps`: overrides max_iter.
+        """Fit one model. `held`: bytes the caller holds in addition to labels and weights; `most_steps`: overrides max_iter.
         """
         settings = self._settings(X, weights, loss)
         if most_steps is not None:

@@ -26,7 +26,7 @@ from tutti.job import failure_of_program
 __all__ = ["description", "empty", "is_shared", "register", "set_compression", "share", "use_shared_memory"]
 
 _BACKEND = "ddl"
-_place = []  # MASTER_ADDR and MASTER_PORT, if this module has set them
+_master = []  # MASTER_ADDR and MASTER_PORT, if this module has set them
 _rendezvous = importlib.import_module("torch.distributed.rendezvous")  # the attribute is a function of the same name
 
 
@@ -40,7 +40,7 @@ def register():
     devices = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
     dist.Backend.register_backend(_BACKEND, _create, extended_api=True, **devices)
     handlers = _rendezvous._rendezvous_handlers
-    handlers["env"] = functools.partial(_after_filling, handlers["env"])
+    handlers["env"] = functools.partial(_with_environment, handlers["env"])
     dist.monitored_barrier = barrier.for_backend(_BACKEND, dist.monitored_barrier)
     dist.distributed_c10d.monitored_barrier = dist.monitored_barrier
     atexit.register(_end_of_program)
@@ -164,9 +164,9 @@ def _backend_of(group):
 def _create(options, _):
     """Create the backend of a process group, as torch.distributed requests it."""
     timeout = options.timeout if isinstance(options.timeout, timedelta) else timedelta(seconds=options.timeout)
-    if options.global_ranks_in_group and _is_part(options):
+    if options.global_ranks_in_group and _is_subgroup(options):
         return _torch.group(options.global_ranks_in_group, timeout)
-    group = _torch.start(options.group_rank, options.group_size, _meeting_place(options), timeout)
+    group = _torch.start(options.group_rank, options.group_size, _rendezvous_point(options), timeout)
     if os.environ.get("TUTTI_TORCH_SHARED"):
         use_shared_memory(int(os.environ["TUTTI_TORCH_SHARED"]))
     if os.environ.get("TUTTI_TORCH_COMPRESSION"):
@@ -174,12 +174,12 @@ def _create(options, _):
     return group
 
 
-def _is_part(options):
+def _is_subgroup(options):
     """Return whether this is a subgroup: torch 2 passes `global_ranks_in_group` for the default group, too."""
     return dist.is_initialized()
 
 
-def _meeting_place(options):
+def _rendezvous_point(options):
     """Return the rendezvous as (name, address, port, secret); None if MPI connects the ranks."""
     rank, size, store = options.group_rank, options.group_size, options.store
     job = _torch.find_job()
@@ -202,7 +202,7 @@ def _host():
         return os.environ.get("TUTTI_HOST_ID", "") + socket.gethostname() + file.read().strip()
 
 
-def _after_filling(handler, *args, **kwargs):
+def _with_environment(handler, *args, **kwargs):
     """Rendezvous handler that sets the environment variables of torch first."""
     _fill_environment()
     return handler(*args, **kwargs)
@@ -211,7 +211,7 @@ def _after_filling(handler, *args, **kwargs):
 def _fill_environment():
     """Under mpirun, set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; the ranks agree on the last two over MPI."""
     job = _torch.find_job()
-    is_ours = [os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")] == _place
+    is_ours = [os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")] == _master
     if not job["by_mpi"] or ("MASTER_ADDR" in os.environ and not is_ours):
         return
     rank, size = job["rank"], job["size"]
@@ -219,8 +219,8 @@ def _fill_environment():
     _torch.connect(rank, size, None, dist.default_pg_timeout)
     # A new port each time: early ranks would connect to the previous store.
     mine = f"{_address()} {_free_port()}" if rank == 0 else ""
-    _place[:] = _torch.broadcast_text(mine).split()
-    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = _place
+    _master[:] = _torch.broadcast_text(mine).split()
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = _master
 
 
 def _address():

@@ -94,7 +94,7 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
         optimizer.load_state_dict(_with_tensors(skeleton, iter(tensors)))
 
 
-class _Place:
+class _Placeholder:
     """Placeholder for a tensor in a state that was separated from its tensors."""
 
     def __init__(self, tensor):
@@ -108,8 +108,8 @@ def _without_tensors(value):
     def walk(part):
         if torch.is_tensor(part):
             tensors.append(part.detach().contiguous())
-            return _Place(part)
-        return _rebuilt(part, walk)
+            return _Placeholder(part)
+        return _map_members(part, walk)
 
     return walk(value), tensors
 
@@ -119,9 +119,9 @@ def _shapes(value):
     found = []
 
     def walk(part):
-        if isinstance(part, _Place):
+        if isinstance(part, _Placeholder):
             found.append((part.shape, part.dtype))
-        return _rebuilt(part, walk)
+        return _map_members(part, walk)
 
     walk(value)
     return found
@@ -130,12 +130,12 @@ def _shapes(value):
 def _with_tensors(value, tensors):
     """Return a copy of a nested state with tensors instead of placeholders."""
     def walk(part):
-        return next(tensors) if isinstance(part, _Place) else _rebuilt(part, walk)
+        return next(tensors) if isinstance(part, _Placeholder) else _map_members(part, walk)
 
     return walk(value)
 
 
-def _rebuilt(part, walk):
+def _map_members(part, walk):
     """Apply `walk` to the members of a container; return other values unchanged."""
     if isinstance(part, dict):
         return {key: walk(item) for key, item in part.items()}

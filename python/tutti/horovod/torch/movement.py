@@ -1,5 +1,4 @@
-"""Collectives on torch tensors that move data: all-gather, broadcast, all-to-all, barrier, join.
-"""
+"""Collectives on torch tensors that move data: all-gather, broadcast, all-to-all, barrier, join."""
 
 import operator
 
@@ -13,7 +12,7 @@ from tutti.horovod.torch.ops import (
     Handle,
     Works,
     _contiguous,
-    _count_anew,
+    _restart_numbering,
     _name,
     _set_id,
     allreduce,
@@ -392,9 +391,9 @@ def join(device=-1):
     int
         The rank that joined last.
     """
-    basics._running()
+    basics._require_running()
     handle = _comm.join_async()
     with as_horovod():
         handle.wait()
-    _count_anew(global_process_set)
+    _restart_numbering(global_process_set)
     return handle.last_joined()

@@ -119,7 +119,7 @@ def _name(name, process_set):
     return f"noname.{_beginnings[identity]}.{next(_numbers[identity])}", False
 
 
-def _count_anew(process_set):
+def _restart_numbering(process_set):
     """Restart the numbering of unnamed operations on all ranks, after they may have issued different numbers of calls.
     """
     _beginnings[process_set.process_set_id] += 1
@@ -128,7 +128,7 @@ def _count_anew(process_set):
 
 def _set_id(process_set):
     """Return the id of a process set; raise ValueError if this rank is not a member."""
-    basics._running()
+    basics._require_running()
     identity = process_set._id()
     if process_set.ranks is not None and basics.rank() not in process_set.ranks:
         raise ValueError(f"DDL-4-85 Rank {basics.rank()} is not in {process_set}. Call the collective only on its ranks.")

@@ -168,8 +168,8 @@ class _Optimizer(_Common):
     def _begin(self, *arguments):
         super()._begin(*arguments)
         self._order = [p for p in self._parameter_names if p.requires_grad]
-        self._came = []  # in the first step: parameters in the order of their gradients
-        self._sparse, self._own_form = {}, {}  # pending reductions outside the buckets
+        self._ready_order = []  # in the first step: parameters in the order of their gradients
+        self._sparse, self._custom = {}, {}  # pending reductions outside the buckets
         self._are_sparse = set()
         self._sparse_dims = {}  # sparse_dim of gradients that are reduced as dense ones
         self._gradients = None
@@ -227,15 +227,15 @@ class _Optimizer(_Common):
                 "backward_passes_per_step to accumulate them."
             )
         self._passes_left[p] -= 1
-        if self._came is not None and self._passes_left[p] == 0:
-            self._came.append(p)
+        if self._ready_order is not None and self._passes_left[p] == 0:
+            self._ready_order.append(p)
         if p.grad.is_sparse and self.sparse_as_dense:
             self._make_dense(p)
         if p in self._index and not p.grad.is_sparse:
             self._take(p)
             self._gradients.mark_ready(self._index[p])
         elif self._passes_left[p] == 0:
-            self._send_by_itself(p)
+            self._reduce_individually(p)
 
     def _make_dense(self, p):
         self._sparse_dims[p] = p.grad.sparse_dim()
@@ -248,7 +248,7 @@ class _Optimizer(_Common):
             view.copy_(p.grad)
             p.grad = view
 
-    def _send_by_itself(self, p):
+    def _reduce_individually(self, p):
         """Start the reduction of a gradient outside the buckets."""
         name = f"gradient.{self._number}.{self._parameter_names[p]}"
         if p.grad is None:
@@ -264,7 +264,7 @@ class _Optimizer(_Common):
         handle = allreduce_async_(
             packed.contiguous(), name=name, op=self.op, prescale_factor=1 / scale, postscale_factor=scale, process_set=self.process_set
         )
-        self._own_form[p] = (handle, ctx)
+        self._custom[p] = (handle, ctx)
 
     def synchronize(self):
         """Wait until all gradients are reduced. Parameters without a gradient on this rank contribute zeros."""
@@ -272,7 +272,7 @@ class _Optimizer(_Common):
             self._synchronized = True
             return
         for p in self._order:
-            is_sent = p in self._sparse or p in self._own_form or self._passes_left[p] == 0
+            is_sent = p in self._sparse or p in self._custom or self._passes_left[p] == 0
             if not is_sent and self.sparse_as_dense and p.grad is not None and p.grad.is_sparse:
                 self._make_dense(p)  # the gradient of the last step: there was no backward pass
             if p in self._index and not is_sent:
@@ -282,12 +282,12 @@ class _Optimizer(_Common):
                 else:
                     self._take(p)
             elif not is_sent:
-                self._send_by_itself(p)
+                self._reduce_individually(p)
         with as_horovod():
             self._gradients.synchronize()
         for p, finish in self._sparse.items():
             p.grad = finish()
-        for p, (handle, ctx) in self._own_form.items():
+        for p, (handle, ctx) in self._custom.items():
             p.grad = self._compression.decompress(synchronize(handle), ctx).view_as(p).to(p.dtype)
         self._next_step()
         for p, dim in self._sparse_dims.items():
@@ -296,18 +296,19 @@ class _Optimizer(_Common):
 
     def _next_step(self):
         self._passes_left = {p: self.backward_passes_per_step for p in self._order}
-        if self._came is not None:
-            self._arrange()
-        self._sparse, self._own_form = {}, {}
+        if self._ready_order is not None:
+            self._reorder_buckets()
+        self._sparse, self._custom = {}, {}
 
-    def _arrange(self):
+    def _reorder_buckets(self):
         """After the first step, order the buckets by the gradients of the first rank and drop sparse gradients."""
         place = {p: i for i, p in enumerate(self._order)}
-        came = [place[p] for p in self._came] + [i for i, p in enumerate(self._order) if p not in set(self._came)]
-        self._came = None
+        ready = [place[p] for p in self._ready_order]
+        ready += [i for i, p in enumerate(self._order) if p not in set(self._ready_order)]
+        self._ready_order = None
         sparse = [place[p] for p in self._sparse]
-        came, sparse = broadcast_object((came, sparse), self.process_set.ranks[0], process_set=self.process_set)
-        order = [self._order[i] for i in reversed(came)]
+        ready, sparse = broadcast_object((ready, sparse), self.process_set.ranks[0], process_set=self.process_set)
+        order = [self._order[i] for i in reversed(ready)]
         self._are_sparse = {self._order[i] for i in sparse}
         if any(a is not b for a, b in zip(order, self._order)) or sparse:
             self._order = order
@@ -319,7 +320,7 @@ class _Optimizer(_Common):
             if self._synchronized:
                 warnings.warn(
                     "optimizer.step() called without optimizer.skip_synchronize() after optimizer.synchronize(): gradients are "
-                    "reduced a second time. Put step() into `with optimizer.skip_synchronize():`.",
+                    "reduced a second time. Call step() inside `with optimizer.skip_synchronize():`.",
                     stacklevel=2,
                 )
             self.synchronize()
@@ -328,7 +329,7 @@ class _Optimizer(_Common):
 
     def zero_grad(self, *args, **kwargs):
         """Reset the gradients; raise AssertionError while they are being reduced."""
-        if self._gradients is not None and (self._gradients.is_reducing() or self._own_form):
+        if self._gradients is not None and (self._gradients.is_reducing() or self._custom):
             raise AssertionError(
                 "DDL-4-99 zero_grad() between backward() and step() or synchronize() would modify gradients in flight."
             )

@@ -53,8 +53,8 @@ class State:
         except OSError as error:
             raise OSError(f"DDL-7-92 Cannot write the state to {folder}: {error}. Set TUTTI_ELASTIC_FOLDER to a writable directory.") from error
 
-    def _take_up(self):
-        """Load the last commit of a previous job on rank 0; return on all ranks whether there was one."""
+    def _load_commit(self):
+        """Load the last commit of a previous job on rank 0. Return on all ranks whether there was one."""
         file = _folder() / _FILE if _folder() else None
         is_there = basics.rank() == 0 and file is not None and file.exists()
         if is_there:
@@ -196,9 +196,9 @@ def run(train):
 
     @functools.wraps(train)
     def wrapper(state, *args, **kwargs):
-        goes_on = state._take_up()
+        is_resumed = state._load_commit()
         state.sync()
-        if goes_on:
+        if is_resumed:
             state.on_reset()
         try:
             result = train(state, *args, **kwargs)
