@@ -3,6 +3,7 @@
 
   scripts/run_tests.py                 the parts of `make test`
   scripts/run_tests.py --deep          the parts of `make test-deep`
+  scripts/run_tests.py --ci            all parts, with a short form of clang
   scripts/run_tests.py PART ...        only these parts; --list names them
   scripts/run_tests.py --repeat N ...  every test up to N times until it fails, with more tests at once than cores
 
@@ -30,24 +31,26 @@ class Part:
     preset: str
     targets: tuple  # of ninja
     selection: tuple = ()  # arguments of ctest
-    is_deep: bool = False  # of `make test-deep`
-    checker: str = ""  # instead of ctest: a script that takes the build directory and prints "[3/40] name", "FAILED: name"
+    groups: tuple = ("test", "ci")  # `make test`, `make test-deep` ("deep"), continuous integration ("ci")
+    checker: tuple = ()  # instead of ctest: a command that takes the build directory and prints "[3/40] name", "FAILED: name"
 
 
 # Tests whose results depend on vector instructions, without slow cases and launchers.
 VECTORIZED = ("-L", "^(comm|conformance|kernels|learn|learn_tree|models_.*|torch_backend)$", "-LE", "^(checks|hosts|python)$")
 VECTORIZED_TARGETS = ("tests-unit", "tests-conformance")
 
+DEEP = ("deep", "ci")
 PARTS = (
     Part("release", "release", ("all", "tests"), ("-LE", "^checks$")),
     Part("checks", "release", ("build.ninja",), ("-L", "^checks$")),
-    Part("asan", "asan", ("tests-asan",), ("-L", "^asan$"), is_deep=True),
-    Part("tsan", "tsan", ("tests-tsan",), ("-L", "^tsan$"), is_deep=True),
-    Part("sse4", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
-    Part("avx2", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
-    Part("avx512", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
-    Part("sklearn", "release", ("python_modules",), is_deep=True, checker="python/tests/run_sklearn_suite.py"),
-    Part("clang", "debug", ("tutti_torch_header",), is_deep=True, checker="tools/check_clang.py"),
+    Part("asan", "asan", ("tests-asan",), ("-L", "^asan$"), groups=DEEP),
+    Part("tsan", "tsan", ("tests-tsan",), ("-L", "^tsan$"), groups=DEEP),
+    Part("sse4", "release", VECTORIZED_TARGETS, VECTORIZED, groups=DEEP),
+    Part("avx2", "release", VECTORIZED_TARGETS, VECTORIZED, groups=DEEP),
+    Part("avx512", "release", VECTORIZED_TARGETS, VECTORIZED, groups=DEEP),
+    Part("sklearn", "release", ("python_modules",), groups=DEEP, checker=("python/tests/run_sklearn_suite.py",)),
+    Part("clang", "debug", ("tutti_torch_header",), groups=("deep",), checker=("tools/check_clang.py",)),
+    Part("clang-unity", "release", ("build.ninja",), groups=("ci",), checker=("tools/check_clang.py", "--unity")),
 )
 MOST_LINES = 40  # of a failed test that are shown
 
@@ -127,9 +130,10 @@ def run_part(part, repeat):
     if progress.run(f"{part.name}: build", build, log, cwd=ROOT):
         return fail(outcome, "the build failed", log)
     if part.checker:
-        code = progress.run(f"{part.name}: sources", [ROOT / part.checker, folder], log, cwd=ROOT)
+        program, *arguments = part.checker
+        code = progress.run(f"{part.name}: sources", [ROOT / program, *arguments, folder], log, cwd=ROOT)
         count_checked(log, outcome)
-        return fail(outcome, f"{part.checker} failed", log) if code and not outcome.failed else outcome
+        return fail(outcome, f"{program} failed", log) if code and not outcome.failed else outcome
     report = folder / f"report-{part.name}.xml"
     report.unlink(missing_ok=True)
     # Many tests wait rather than compute. Repeated tests are to run under load.
@@ -153,7 +157,7 @@ def run_part(part, repeat):
 def summary(outcomes):
     print("\n=== summary ===")
     for one in outcomes:
-        line = f"{one.part:<8} {one.passed:5} passed {one.failed:4} failed {one.skipped:4} skipped {one.seconds:6.0f} s"
+        line = f"{one.part:<11} {one.passed:5} passed {one.failed:4} failed {one.skipped:4} skipped {one.seconds:6.0f} s"
         print(line + (f"   {one.trouble}" if one.trouble else ""))
         for name in one.failures:
             print(f"           failed: {name}")
@@ -166,7 +170,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description="Runs the tests in parts.")
     parser.add_argument("parts", nargs="*", metavar="PART", help="parts to run; default: those of make test")
     parser.add_argument("--list", action="store_true", help="print the names of the parts")
-    parser.add_argument("--deep", action="store_true", help="run the parts of make test-deep")
+    parser.add_argument("--deep", action="store_const", const="deep", dest="group", default="test", help="run the parts of make test-deep")
+    parser.add_argument("--ci", action="store_const", const="ci", dest="group", help="run the parts of continuous integration")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each test until it fails, at most N times")
     arguments = parser.parse_args()
     known = [part.name for part in PARTS]
@@ -178,11 +183,11 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     if arguments.list:
-        print("\n".join(f"{part.name}{'  (deep)' if part.is_deep else ''}" for part in PARTS))
+        print("\n".join(f"{part.name:<12} {' '.join(part.groups)}" for part in PARTS))
         return 0
     chosen = [part for part in PARTS if part.name in arguments.parts]
     outcomes = []
-    for part in chosen or [part for part in PARTS if part.is_deep == arguments.deep]:
+    for part in chosen or [part for part in PARTS if arguments.group in part.groups]:
         start = time.monotonic()
         outcomes.append(run_part(part, arguments.repeat))
         outcomes[-1].seconds = time.monotonic() - start

@@ -3,6 +3,8 @@
 
   tools/check_clang.py BUILD [FILTER]    BUILD: a build directory of the preset debug, which has a compile_commands.json without
                                          unity sources; FILTER: a regular expression that the paths must match
+  tools/check_clang.py --unity BUILD     a fifth of the time: the unity sources of a release build. Sources with libtorch, and
+                                         missing includes, are not checked
 
 Sources pass through clang-tidy with the checks of .clang-tidy; tests are only compiled. clang does not accept the headers
 of libtorch 1.13 in C++20, so sources that include them are compiled by the compiler of the build. Any warning is an error.
@@ -44,7 +46,7 @@ def command_for(entry):
     if "torch" in entry["command"]:
         words = [word for word in words if not word.startswith("-O")]  # the precompiled header is not optimized
         return [*words, "-fsyntax-only", "-Werror"]
-    if source.endswith("_test.cc") or "/tests/" in source:
+    if source.endswith("_test.cc") or "/tests/" in source or "_test.dir/" in source:
         return [CLANG, *words[1:], "-fsyntax-only", *WARNINGS]
     return [CLANG_TIDY, "--quiet", "--warnings-as-errors=*", source, "--", *words[1:], *WARNINGS]
 
@@ -54,14 +56,25 @@ def check(entry):
     return entry["file"], done.returncode, done.stdout or done.stderr  # clang-tidy counts suppressed warnings on stderr
 
 
+def sources_of(database, pattern):
+    """The sources that are compiled on their own, without generated ones."""
+    return [entry for entry in database
+            if entry["file"].startswith(f"{ROOT}/") and entry["file"].endswith(".cc") and "/build" not in entry["file"]
+            and pattern.search(entry["file"])]
+
+
+def unity_sources_of(database):
+    return [entry for entry in database if "/Unity/" in entry["file"] and "torch" not in entry["command"]]
+
+
 def main():
-    if len(sys.argv) < 2:
+    is_unity = sys.argv[1:2] == ["--unity"]
+    arguments = sys.argv[1 + is_unity:]
+    if not arguments:
         sys.exit(__doc__)
-    database = json.loads((Path(sys.argv[1]) / "compile_commands.json").read_text())
-    pattern = re.compile(sys.argv[2] if len(sys.argv) > 2 else "")
-    entries = [entry for entry in database
-               if entry["file"].startswith(f"{ROOT}/") and entry["file"].endswith(".cc") and "/build" not in entry["file"]
-               and pattern.search(entry["file"])]
+    database = json.loads((Path(arguments[0]) / "compile_commands.json").read_text())
+    pattern = re.compile(arguments[1] if len(arguments) > 1 else "")
+    entries = unity_sources_of(database) if is_unity else sources_of(database, pattern)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
         for number, (source, code, output) in enumerate(threads.map(check, entries), 1):
