@@ -29,6 +29,7 @@ set(TUTTI_PUBLIC_HEADERS
   tutti/learn/data/mapped_file.h
   tutti/learn/data/matrix.h
   tutti/learn/glm/fit.h
+  tutti/learn/glm/margins.h
   tutti/learn/glm/problem/loss.h
   tutti/learn/glm/problem/options.h
   tutti/learn/model/options.h

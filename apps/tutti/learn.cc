@@ -174,6 +174,8 @@ int run_learn_train(int argc, char** argv) {
   Lines lines;
   settings.on_progress = [&](const std::string& line) { return lines.show(line); };
   settings.should_stop = [] { return is_interrupted.load(); };
+  std::string solver;
+  settings.on_solver = [&](const std::string& line) { solver = line; };
   listen_for_interrupt();
   const Stopwatch watch;
   const bool is_streamed = settings.options.integer("memory_limit") > 0;
@@ -194,6 +196,7 @@ int run_learn_train(int argc, char** argv) {
     model = train(data, settings);
     fmt::print("fitted in {:.2f} s{}\n", fitting.seconds(),
                is_interrupted ? ", interrupted: the model is the last iterate" : "");
+    if (!solver.empty()) fmt::print("solver {}\n", solver);
     fmt::print("on the training data: {}\n",
                quality_of(model, predict(model, data.features, threads), data.labels));
   }

@@ -129,11 +129,13 @@ Doubles array_of(std::vector<double>&& values) {
 void add_solution(const GlmModel& model, py::dict& result) {
   result["intercept"] = model.intercept;
   result["solver"] = std::string(name_of(model.solver));
+  result["why"] = model.why;
 }
 
 void add_solution(const MultinomialModel& model, py::dict& result) {
   result["intercepts"] = array_of(model.intercepts);
   result["solver"] = "newton_cg";
+  result["why"] = "newton_cg fits all classes of a multinomial model in one problem";
 }
 
 // Calls fit(options) without the GIL.

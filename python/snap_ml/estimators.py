@@ -116,7 +116,8 @@ class _SnapParameters:
         coefficients = fit_private(X.tocsr() if hasattr(X, "tocsr") else X, labels, loss, l2, eta=self.eta, batch_size=self.batch_size,
                                    epsilon=self.privacy_epsilon, grad_clip=self.grad_clip, epochs=self.max_iter, random_state=None)
         return {"coefficients": coefficients, "intercept": 0.0, "objective": np.nan, "dual_gap": np.nan, "has_converged": True,
-                "is_interrupted": False, "history": [(self.max_iter, self.max_iter, 0.0, np.nan, np.nan)], "solver": "private_sgd"}
+                "is_interrupted": False, "history": [(self.max_iter, self.max_iter, 0.0, np.nan, np.nan)], "solver": "private_sgd",
+                "why": "privacy=True needs gradient descent with noise"}
 
     def _settings(self, X, weights, loss):
         settings = super()._settings(X, weights, loss)

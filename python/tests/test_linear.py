@@ -371,8 +371,8 @@ def counts_of_words(seed, rows, columns, spread=0.0):
     return X, (signal + random.normal(size=rows) * np.median(abs(signal)) > np.median(signal)).astype(int)
 
 
-@pytest.mark.parametrize("fit_intercept, most", [(False, 1.001), (True, 1.1)])
-def test_hinge_ends_near_the_optimum_on_counts(fit_intercept, most):
+@pytest.mark.parametrize("fit_intercept, solver, most", [(False, "sdca", 1.001), (True, "sdca", 1.1), (False, "auto", 1.0001), (True, "auto", 1.0001)])
+def test_hinge_ends_near_the_optimum_on_counts(fit_intercept, solver, most):
     X, y = counts_of_words(0, 1000, 8000)
     signs = 2 * y - 1
 
@@ -382,13 +382,24 @@ def test_hinge_ends_near_the_optimum_on_counts(fit_intercept, most):
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ours = linear.LinearSVC(loss="hinge", fit_intercept=fit_intercept).fit(X, y)
+        ours = linear.LinearSVC(loss="hinge", fit_intercept=fit_intercept, solver=solver).fit(X, y)
     theirs = sklearn.svm.LinearSVC(loss="hinge", fit_intercept=fit_intercept, max_iter=100_000, tol=1e-6, random_state=0).fit(X, y)
     assert objective(ours) <= most * objective(theirs)
     assert objective(ours) == pytest.approx(ours.objective_)
     assert ours.objective_ == min(ours.history_["train_obj"])
     assert ours.n_iter_ == 1000 or not caught
     assert all("max_iter" in str(one.message) for one in caught), "rounding is not the reason"
+
+
+def test_why_names_the_reason_for_the_solver():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(30, 600)), random.normal(size=30)
+    assert linear.Ridge().fit(X, y).why_ == "30 rows are fewer than 600 columns: the products of all rows are cheap"
+    assert linear.Ridge().fit(X, y).solver_ == "dual"
+    assert "600 dense columns" in linear.Lasso().fit(X, y).why_
+    assert "5 columns" in linear.Ridge().fit(X[:, :5], y).why_
+    assert linear.Ridge(solver="newton_cg").fit(X, y).why_ == "solver=newton_cg was requested"
+    assert "multinomial" in linear.LogisticRegression().fit(X, np.arange(30) % 3).why_
 
 
 @pytest.mark.parametrize("seed, rows, columns, spread", [(0, 800, 2000, 0.0), (1, 400, 4000, 0.0), (3, 800, 2000, 2.0), (4, 400, 4000, 2.0)])

@@ -5,8 +5,8 @@ Parameters that all estimators share:
 - `tol`: relative tolerance. A fit stops when the certified duality gap is below this fraction of the objective;
   `dual_gap_` bounds the distance of the objective from its minimum.
 - `max_iter`: maximum number of iterations.
-- `solver`: "auto", "newton" (few columns), "newton_cg", "sdca", "working_set" (l1) or "interior_point" (hinge loss, few
-  columns).
+- `solver`: "auto", "newton" (few columns), "newton_cg", "dual" (few rows, l2), "sdca", "working_set" (l1) or
+  "interior_point" (hinge loss, few columns).
 - `n_jobs`: number of threads of one fit; None means all CPUs. Results are bitwise identical for any number.
 - `memory_limit`: bytes, or text such as "500MB"; streams a `DataFile` instead of loading it.
 - `verbose`: print every iteration.
@@ -14,7 +14,7 @@ Parameters that all estimators share:
 Fits of float32 data compute in float32. Ctrl-C ends a fit and keeps the current model.
 
 Every fitted estimator has the attributes `coef_`, `intercept_`, `n_features_in_`, `n_iter_`, `dual_gap_`, `objective_`,
-`solver_` (the solver that was used), `history_` (per-iteration objective, gap and time) and `is_interrupted_`.
+`solver_` (the solver that was used), `why_` (the reason for it, a short sentence), `history_` (per-iteration objective, gap and time) and `is_interrupted_`.
 """
 
 import numpy as np

@@ -108,7 +108,7 @@ class Linear(BaseEstimator):
         self.n_iter_ = max([1, *(result["history"][-1][0] for result in results if result["history"])])
         self.dual_gap_ = max(result["dual_gap"] for result in results)
         self.objective_ = sum(result["objective"] for result in results)
-        self.solver_ = results[0]["solver"]
+        self.solver_, self.why_ = results[0]["solver"], results[0]["why"]
         if "stream" in results[0]:
             self.stream_ = results[0]["stream"]
         names = ("epochs", "passes", "t_elap_sec", "train_obj", "dual_gap")

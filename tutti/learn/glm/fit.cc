@@ -8,18 +8,20 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/options.h"
+#include "tutti/learn/glm/fit_dual.h"
 #include "tutti/learn/glm/solvers/solve.h"
 
 namespace tutti::learn {
 namespace {
 
-constexpr std::array<std::pair<Solver, std::string_view>, 6> kNames = {{
+constexpr std::array<std::pair<Solver, std::string_view>, 7> kNames = {{
     {Solver::kAuto, "auto"},
     {Solver::kNewton, "newton"},
     {Solver::kNewtonCg, "newton_cg"},
     {Solver::kSdca, "sdca"},
     {Solver::kWorkingSet, "working_set"},
     {Solver::kInteriorPoint, "interior_point"},
+    {Solver::kDual, "dual"},
 }};
 
 template <class T>
@@ -55,7 +57,10 @@ Matrix in_double(const Matrix& rows, Threads& threads) {
 }
 
 Shape shape_of(const Matrix& features) {
-  return {features.rows, features.columns, features.is_sparse()};
+  return {.rows = features.rows,
+          .columns = features.columns,
+          .entries = features.entries(),
+          .is_sparse = features.is_sparse()};
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ Solver parse_solver(std::string_view name) {
 }
 
 Solver choose_solver(const Matrix& features, const GlmOptions& options) {
-  return choose_solver(shape_of(features), options);
+  return choose_solver(shape_of(features), options).solver;
 }
 
 GlmModel fit(const Matrix& features, std::span<const double> labels,
@@ -92,56 +97,26 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
   Threads threads(options.threads);
   check_options(shape_of(features), labels, weights, options);
   check(features, threads);
-  const Solver solver = choose_solver(shape_of(features).over(options.ranks), options);
+  const auto [solver, why] = choose_solver(shape_of(features).over(options.ranks), options);
   check_solver(shape_of(features), options, solver);
-  const auto matrix = [&] {
+  const auto matrix = [&, solver = solver] {
     switch (solver) {
       case Solver::kNewton: return to_storage(features, Storage::kDense, threads);
       case Solver::kInteriorPoint:
         return in_double(to_storage(features, Storage::kDense, threads), threads);
       case Solver::kWorkingSet: return to_storage(features, Storage::kCsc, threads);
+      case Solver::kDual:
+        return features.storage == Storage::kCsc ? to_storage(features, Storage::kCsr, threads)
+                                                 : features;
       default: return features;
     }
   }();
-  return matrix.dtype == DType::kF32
-             ? fit_typed<float>(matrix, labels, weights, options, solver, threads)
-             : fit_typed<double>(matrix, labels, weights, options, solver, threads);
-}
-
-namespace {
-
-template <class T>
-double margin_of_row(const Matrix& m, std::int64_t row, std::span<const double> coefficients) {
-  double sum = 0;
-  if (m.is_sparse()) {
-    for (std::int64_t i = m.offsets[row]; i < m.offsets[row + 1]; ++i)
-      sum += static_cast<double>(value_at<T>(m, row, i)) * coefficients[m.indices[i]];
-  } else {
-    const T* values = static_cast<const T*>(m.values) + row * m.row_stride;
-    for (std::int64_t j = 0; j < m.columns; ++j)
-      sum += static_cast<double>(values[j * m.column_stride]) * coefficients[j];
-  }
-  return sum;
-}
-
-}  // namespace
-
-std::vector<double> margins_of(const Matrix& features, std::span<const double> coefficients,
-                               double intercept, int threads_wanted) {
-  if (static_cast<std::int64_t>(coefficients.size()) != features.columns)
-    throw ConfigError("DDL-9-11", fmt::format("The model has {} coefficients, the data {} columns.",
-                                              coefficients.size(), features.columns));
-  Threads threads(features.entries() < 1 << 16 ? 1 : threads_wanted);
-  const Matrix m =
-      features.storage == Storage::kCsc ? to_storage(features, Storage::kCsr, threads) : features;
-  std::vector<double> margins(m.rows);
-  threads.for_range(m.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      margins[row] =
-          intercept + (m.dtype == DType::kF32 ? margin_of_row<float>(m, row, coefficients)
-                                              : margin_of_row<double>(m, row, coefficients));
-  });
-  return margins;
+  GlmModel model = solver == Solver::kDual ? fit_dual(matrix, labels, weights, options, threads)
+                   : matrix.dtype == DType::kF32
+                       ? fit_typed<float>(matrix, labels, weights, options, solver, threads)
+                       : fit_typed<double>(matrix, labels, weights, options, solver, threads);
+  model.why = why;
+  return model;
 }
 
 }  // namespace tutti::learn

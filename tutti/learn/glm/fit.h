@@ -4,6 +4,7 @@
 #include <span>
 
 #include "tutti/learn/data/matrix.h"
+#include "tutti/learn/glm/margins.h"
 #include "tutti/learn/glm/problem/options.h"
 
 namespace tutti::learn {
@@ -16,9 +17,5 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
 
 // Returns the solver that kAuto selects for this matrix.
 Solver choose_solver(const Matrix& features, const GlmOptions& options);
-
-// margins[r] = row r . coefficients + intercept, in f64.
-std::vector<double> margins_of(const Matrix& features, std::span<const double> coefficients,
-                               double intercept, int threads = 0);
 
 }  // namespace tutti::learn

@@ -227,12 +227,11 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
                   std::int64_t memory_limit, StreamStats* use) {
   const DataSchema& schema = file->schema();
   const bool is_sparse = schema.storage != Storage::kDense;
-  const Shape shape{file->rows(), schema.columns, is_sparse};
+  const Shape shape{
+      .rows = file->rows(), .columns = schema.columns, .is_sparse = is_sparse, .is_streamed = true};
   check_options(shape, labels, weights, options);
-  Solver solver = choose_solver(shape.over(options.ranks), options);
+  auto [solver, why] = choose_solver(shape.over(options.ranks), options);
   if (is_sparse && solver == Solver::kNewton) solver = Solver::kNewtonCg;
-  if (solver == Solver::kInteriorPoint && options.solver == Solver::kAuto) solver = Solver::kSdca;
-  if (solver == Solver::kWorkingSet && options.solver == Solver::kAuto) solver = Solver::kNewtonCg;
   const std::int64_t held = static_cast<std::int64_t>(labels.size() + weights.size()) * 8;
   const std::int64_t others = other_bytes(*file, solver, !weights.empty(), options.l1 > 0) + held;
   if (fits(*file, others, memory_limit, options.ranks, use)) {
@@ -257,6 +256,7 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
   } catch (const Stopped&) {
   }
   note(*stream, use);
+  model.why = why;
   return model;
 }
 
@@ -264,7 +264,7 @@ MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& fil
                                       std::span<const std::int32_t> classes, int count,
                                       std::span<const double> weights, const GlmOptions& options,
                                       std::int64_t memory_limit, StreamStats* use) {
-  const Shape shape{file->rows(), file->schema().columns};
+  const Shape shape{.rows = file->rows(), .columns = file->schema().columns};
   check_multinomial(shape, classes, count, weights, options);
   shape.over(options.ranks);
   const std::int64_t held = static_cast<std::int64_t>(classes.size() * 4 + weights.size() * 8);

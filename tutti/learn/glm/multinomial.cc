@@ -10,9 +10,10 @@ MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::in
                                  int count, std::span<const double> weights,
                                  const GlmOptions& options) {
   Threads threads(options.threads);
-  check_multinomial({features.rows, features.columns}, classes, count, weights, options);
+  const Shape shape{.rows = features.rows, .columns = features.columns};
+  check_multinomial(shape, classes, count, weights, options);
   check(features, threads);
-  Shape{features.rows, features.columns}.over(options.ranks);
+  shape.over(options.ranks);
   const auto solve = [&]<class T>(const std::unique_ptr<DesignMatrix<T>>& design) {
     return solve_multinomial(*design, classes, count, weights, options);
   };

@@ -103,6 +103,8 @@ void fit_parts(const FitOne& fit_one, const std::vector<double>& labels, const G
   const auto add = [&](std::span<const double> targets) {
     GlmModel found = fit_one(targets, options);
     warn_of(found, settings);
+    if (settings.on_solver && model.parts.empty())
+      settings.on_solver(fmt::format("{}: {}", name_of(found.solver), found.why));
     model.parts.push_back({std::move(found.coefficients), found.intercept});
   };
   if (model.classes.empty()) return add(labels);

@@ -18,6 +18,8 @@ struct TrainSettings {
   std::function<bool(const std::string& line)> on_progress = {};
   // Called for every chunk of an out-of-core fit. Returning true ends the fit too.
   std::function<bool()> should_stop = {};
+  // Called once, after the fit of a linear model, with its solver and the reason for it.
+  std::function<void(const std::string& line)> on_solver = {};
 };
 
 // Throws ConfigError if the labels do not suit the model, and as the fits do.

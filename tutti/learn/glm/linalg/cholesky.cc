@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 48;
 constexpr double kSmallestPivot = 1e-13;  // for a matrix with unit diagonal
+constexpr double kNoPivot = 1e150;
 
 }  // namespace
 
@@ -57,7 +58,7 @@ void Cholesky::factor_block(std::int64_t begin, std::int64_t end) {
         row[j] = rest / other[j];
       } else {
         // A huge pivot sets the solution to 0 in a direction of the null space.
-        row[i] = rest > kSmallestPivot ? std::sqrt(rest) : 1e150;
+        row[i] = rest > kSmallestPivot ? std::sqrt(rest) : kNoPivot;
       }
     }
   }
@@ -69,16 +70,35 @@ void Cholesky::set_diagonal(const std::vector<double>& diagonal) {
 }
 
 void Cholesky::solve(double* x) const {
+  solve_factor(x);
+  solve_transposed_factor(x);
+}
+
+void Cholesky::solve_factor(double* x) const {
   for (std::int64_t i = 0; i < size_; ++i) {
     const double* row = lower_.data() + i * size_;
     x[i] = (x[i] * scale_[i] - dot(row, x, i)) / row[i];
   }
+}
+
+void Cholesky::solve_transposed_factor(double* x) const {
   for (std::int64_t i = size_ - 1; i >= 0; --i) {
     const double* row = lower_.data() + i * size_;
     x[i] /= row[i];
     add_scaled(-x[i], row, i, x);
   }
   for (std::int64_t i = 0; i < size_; ++i) x[i] *= scale_[i];
+}
+
+std::vector<double> Cholesky::factor() const {
+  std::vector<double> factor(size_ * size_);
+  for (std::int64_t i = 0; i < size_; ++i) {
+    if (!(scale_[i] > 0)) continue;
+    const double unscale = 1 / scale_[i];
+    for (std::int64_t j = 0; j <= i; ++j)
+      if (lower_[j * size_ + j] < kNoPivot) factor[i * size_ + j] = lower_[i * size_ + j] * unscale;
+  }
+  return factor;
 }
 
 }  // namespace tutti::learn

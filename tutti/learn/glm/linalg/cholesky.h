@@ -20,6 +20,13 @@ class Cholesky {
   // x = matrix^-1 x, in place.
   void solve(double* x) const;
 
+  // Returns the factor L with L * L^T = matrix: size x size, row-major, 0 above the diagonal. Its columns in directions
+  // of the numerical null space are 0.
+  std::vector<double> factor() const;
+  // x = L^-1 x and x = L^-T x, in place. In directions of the null space the result is 0.
+  void solve_factor(double* x) const;
+  void solve_transposed_factor(double* x) const;
+
  private:
   void factor_block(std::int64_t begin, std::int64_t end);
 

@@ -19,6 +19,7 @@ enum class Solver : std::uint8_t {
   kSdca,           // stochastic dual coordinate ascent, one replica per part
   kWorkingSet,     // coordinate descent on a working set of columns, for l1
   kInteriorPoint,  // primal-dual interior-point method, for the hinge loss and few columns
+  kDual,  // Newton's or the interior-point method on the Gram matrix of the rows, for few rows
 };
 std::string_view name_of(Solver solver);
 // The inverse of name_of. Accepts "interior", the deprecated name of kInteriorPoint, with a warning. Throws
@@ -73,6 +74,7 @@ struct GlmModel {
   double objective = 0, dual_gap = 0;
   bool has_converged = false;
   Solver solver = Solver::kAuto;  // solver that was used
+  std::string why = {};           // reason for it, a short sentence
   int inner_rounds = 0;           // SDCA with ranks: final value
   std::vector<Progress> history;
 

@@ -98,10 +98,10 @@ void Newton<T>::find_shift() {
   std::vector<std::vector<double>> sums(design_.parts(), std::vector<double>(columns_ + 1));
   const std::vector<T> ones(kBlockRows, T{1});
   design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    T block[kMaxColumnsForNewton] = {};
+    std::vector<T> block(columns_);
     add_rows(design_.row(begin), design_.stride_of_rows(), end - begin, columns_, ones.data(),
-             block);
-    add_to_double(block, columns_, sums[part].data());
+             block.data());
+    add_to_double(block.data(), columns_, sums[part].data());
     sums[part][columns_] += static_cast<double>(end - begin);
   });
   for (std::size_t part = 1; part < sums.size(); ++part)
@@ -153,10 +153,11 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, c
     std::copy(first, first + count, first_.begin() + begin);
     std::copy(second, second + count, second_.begin() + begin);
   }
-  T gradient[kMaxColumnsForNewton + 2 * kPadding] = {};
+  T* const packed = tile + kBlockRows * width_;
+  T* const gradient = packed;  // until the rows are packed
+  std::fill(gradient, gradient + width_, T{0});
   add_rows(tile, width_, count, width_, first, gradient);
   add_to_double(gradient, width_, sums + 1);
-  T* const packed = tile + kBlockRows * width_;
   pack_rows(tile, width_, count, width_, second, width_, packed);
   add_gram(packed, count, width_, 0, width_, sums + 1 + width_);
 }

@@ -20,6 +20,10 @@
 namespace tutti::learn {
 namespace {
 
+constexpr std::int64_t kMaxRowsForDual = 2048;
+// Multiplications for the products of all sparse rows, which access memory at random.
+constexpr std::int64_t kMaxSparseProducts = 1'000'000'000;
+
 [[noreturn]] void refuse(const std::string& message) {
   throw ConfigError("DDL-9-11", message);
 }
@@ -103,6 +107,13 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
       refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
     return;
   }
+  if (solver == Solver::kDual) {
+    if (options.l1 > 0 || !(options.l2 > 0))
+      refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
+    if (options.ranks != nullptr || shape.is_streamed)
+      refuse(fmt::format("Solver {} needs all rows in the memory of one process. Use auto.", name));
+    return;
+  }
   if (solver == Solver::kInteriorPoint &&
       (options.loss != Loss::kHinge || options.l1 > 0 || !(options.l2 > 0)))
     refuse(fmt::format("Solver {} supports only the hinge loss with l2 > 0 and no l1.", name));
@@ -119,14 +130,43 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
     refuse(fmt::format("Solver {} needs all rows in one process. Use auto.", name));
 }
 
-Solver choose_solver(const Shape& shape, const GlmOptions& options) {
-  if (options.solver != Solver::kAuto) return options.solver;
+namespace {
+
+// The Gram matrix of the rows is small and cheap compared with passes over the data.
+bool has_cheap_row_gram(const Shape& shape) {
+  if (shape.is_streamed || shape.rows > kMaxRowsForDual || shape.columns < shape.rows) return false;
+  return !shape.is_sparse || shape.rows * shape.entries <= kMaxSparseProducts;
+}
+
+}  // namespace
+
+SolverChoice choose_solver(const Shape& shape, const GlmOptions& options) {
+  if (options.solver != Solver::kAuto)
+    return {options.solver, fmt::format("solver={} was requested", name_of(options.solver))};
   const bool is_small = shape.rows * shape.columns <= 1 << 20;
-  const bool has_few = shape.columns <= kMaxColumnsForNewton && (!shape.is_sparse || is_small);
-  if (!is_smooth(options.loss)) return has_few ? Solver::kInteriorPoint : Solver::kSdca;
-  if (has_few) return Solver::kNewton;
-  const bool has_columns = options.ranks == nullptr;
-  return options.l1 > 0 && has_columns ? Solver::kWorkingSet : Solver::kNewtonCg;
+  const bool has_few = shape.columns <= kMaxColumnsForNewton &&
+                       (!shape.is_sparse || (is_small && !shape.is_streamed));
+  const std::string few =
+      fmt::format("{} columns are at most {}, and a Hessian of this size is cheap", shape.columns,
+                  kMaxColumnsForNewton);
+  const bool is_smooth_loss = is_smooth(options.loss);
+  if (has_few && is_smooth_loss) return {Solver::kNewton, few};
+  if (has_few && !shape.is_streamed) return {Solver::kInteriorPoint, few};
+  if (options.ranks == nullptr && options.l1 == 0 && options.l2 > 0 && has_cheap_row_gram(shape))
+    return {Solver::kDual,
+            fmt::format("{} rows are fewer than {} columns: the products of all rows are cheap",
+                        shape.rows, shape.columns)};
+  if (!is_smooth_loss)
+    return {Solver::kSdca, shape.is_streamed
+                               ? "the hinge loss is not smooth, and the rows stay in a file"
+                               : fmt::format("the hinge loss is not smooth, and {} columns are "
+                                             "too many for an interior-point method",
+                                             shape.columns)};
+  const std::string many = fmt::format("{} {} columns are too many for their Hessian",
+                                       shape.columns, shape.is_sparse ? "sparse" : "dense");
+  if (options.l1 > 0 && options.ranks == nullptr && !shape.is_streamed)
+    return {Solver::kWorkingSet, many + "; with l1 most weights are 0"};
+  return {Solver::kNewtonCg, many};
 }
 
 void check_finite(std::span<const double> coefficients, std::span<const double> intercepts,

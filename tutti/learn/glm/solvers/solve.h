@@ -10,7 +10,8 @@ namespace tutti::learn {
 
 struct Shape {
   std::int64_t rows = 0, columns = 0;
-  bool is_sparse = false;
+  std::int64_t entries = 0;  // 0: unknown
+  bool is_sparse = false, is_streamed = false;
 
   // The shape with the rows of all ranks, so all ranks make the same choice. Throws ConfigError on all ranks if they
   // differ in the number of columns.
@@ -24,7 +25,12 @@ void check_options(const Shape& shape, std::span<const double> labels,
 // Checks common to all fits: penalties, tolerance and sample weights are valid, and there are rows.
 void check_weights(std::int64_t rows, std::span<const double> weights, const GlmOptions& options);
 void check_solver(const Shape& shape, const GlmOptions& options, Solver solver);
-Solver choose_solver(const Shape& shape, const GlmOptions& options);
+
+struct SolverChoice {
+  Solver solver;
+  std::string why;  // a short sentence
+};
+SolverChoice choose_solver(const Shape& shape, const GlmOptions& options);
 
 // Throws ConfigError (DDL-9-01) if a sum has overflowed: a number is not finite, or the gap is NaN.
 void check_finite(std::span<const double> coefficients, std::span<const double> intercepts,
