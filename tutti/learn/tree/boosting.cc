@@ -20,6 +20,7 @@
 #include "tutti/learn/tree/internal/group_quantiles.h"
 #include "tutti/learn/tree/internal/scaled_weights.h"
 #include "tutti/learn/tree/internal/target_scales.h"
+#include "tutti/learn/tree/sparse/sparse.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -63,7 +64,8 @@ struct ScoredRows {
   const Targets& targets;
   Matrix matrix;  // not kCsc if values are read after binning
   RankRows rank_rows;
-  BinnedData data;  // without rows for exact splits
+  BinnedData data;  // without rows for exact splits and sparse data
+  std::optional<SparseBinnedData> sparse;
   std::vector<double> scores;
 };
 
@@ -72,6 +74,18 @@ struct GrownTree {
   std::vector<std::int32_t> tree_index;  // index of each grown node in the tree
   Tree tree;
 };
+
+// Leaf of a row with these bins.
+template <class BinOf>
+std::int32_t leaf_of(const GrownTree& grown, const BinOf& bin_of) {
+  std::size_t at = 0;
+  while (grown.nodes[at].left >= 0) {
+    const GrownNode& node = grown.nodes[at];
+    const bool goes_left = node.split.goes_left(bin_of(node.split.column));
+    at = static_cast<std::size_t>(goes_left ? node.left : node.right);
+  }
+  return grown.tree_index[at];
+}
 
 class Booster {
  public:
@@ -87,8 +101,9 @@ class Booster {
 
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
-  BinnedData prepare_rows(const Matrix& matrix, const Targets& targets);
-  ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
+  BinnedRows prepare_rows(const Matrix& matrix, const Targets& targets);
+  BinnedRows bin_validation(const Matrix& matrix, bool is_sparse) const;
+  ScoredRows make_rows(const Matrix& matrix, BinnedRows binned, const Targets& targets,
                        std::span<const double> base) const;
   FourierLearner add_fourier_scores(const GradientTask& task,
                                     std::span<const FourierColumn> columns, ScoredRows& rows,
@@ -127,14 +142,15 @@ void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
   objective_->check(targets.labels);
 }
 
-ScoredRows Booster::make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
+ScoredRows Booster::make_rows(const Matrix& matrix, BinnedRows binned, const Targets& targets,
                               std::span<const double> base) const {
   const bool needs_rows =
       (options_.tree_probability < 1 || options_.exact_splits) && matrix.storage == Storage::kCsc;
   ScoredRows rows = {targets,
                      needs_rows ? to_storage(matrix, Storage::kCsr, threads_) : matrix,
                      find_rank_rows(matrix.rows, communicator_),
-                     std::move(data),
+                     std::move(binned.data),
+                     std::move(binned.sparse),
                      {}};
   rows.scores.resize(static_cast<std::size_t>(matrix.rows) * base.size());
   for (std::size_t i = 0; i < rows.scores.size(); ++i) rows.scores[i] = base[i % base.size()];
@@ -190,17 +206,19 @@ void Booster::each_leaf(const GrownTree& grown, ScoredRows& rows, const Use& use
     });
     return;
   }
+  if (rows.sparse) {
+    threads_.for_range(rows.sparse->rows(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row)
+        use(row, leaf_of(grown, [&](int column) {
+              return rows.sparse->at(static_cast<std::uint32_t>(row), column);
+            }));
+    });
+    return;
+  }
   threads_.for_range(rows.data.rows(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     rows.data.prefetch(end, std::min(rows.data.rows(), end + kGrain));
-    for (std::int64_t row = begin; row < end; ++row) {
-      std::size_t at = 0;
-      while (grown.nodes[at].left >= 0) {
-        const GrownNode& node = grown.nodes[at];
-        const bool goes_left = node.split.goes_left(rows.data.at(row, node.split.column));
-        at = static_cast<std::size_t>(goes_left ? node.left : node.right);
-      }
-      use(row, grown.tree_index[at]);
-    }
+    for (std::int64_t row = begin; row < end; ++row)
+      use(row, leaf_of(grown, [&](int column) { return rows.data.at(row, column); }));
     rows.data.release(begin, end);
   });
 }
@@ -273,10 +291,14 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   } else {
     fill(source, rows.matrix.rows, threads_, records);
     scratch.resize(records.size);
-    grown.nodes =
-        exact_
-            ? grow_exact<Record>({*exact_, search, options, records, scratch}, threads_)
-            : grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
+    if (exact_)
+      grown.nodes = grow_exact<Record>({*exact_, search, options, records, scratch}, threads_);
+    else if (rows.sparse)
+      grown.nodes = grow_sparse<Record>(
+          {*rows.sparse, search, options, records, scratch, communicator_}, threads_);
+    else
+      grown.nodes =
+          grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
   }
   grown.tree = to_tree(grown.nodes, bins_, rules, grown.tree_index);
   Tree& tree = grown.tree;
@@ -345,23 +367,31 @@ bool Booster::is_finished(Boosted& boosted, const ScoredRows* validation, int ro
 }
 
 // Bins the rows, or prepares them for exact splits.
-BinnedData Booster::prepare_rows(const Matrix& matrix, const Targets& targets) {
+BinnedRows Booster::prepare_rows(const Matrix& matrix, const Targets& targets) {
   BinOptions bin_options = options_.bins;
   bin_options.weights = targets.weights;
-  BinnedData data(0, static_cast<int>(matrix.columns));
+  BinnedRows binned = {{}, BinnedData(0, static_cast<int>(matrix.columns))};
   if (options_.exact_splits) {
     check_exact(options_.bins, options_.memory_limit, communicator_);
     exact_.emplace(matrix, threads_);
     bins_.columns.resize(matrix.columns);
     if (options_.tree_probability < 1) bins_ = find_bins(matrix, bin_options, threads_);
   } else {
-    BinnedRows binned = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
+    binned = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
     bins_ = std::move(binned.bins);
-    data = std::move(binned.data);
-    const bool pays = options_.rounds >= kManyRounds && data.rows() > 0;
-    if (pays && options_.memory_limit == 0) data.add_columns(threads_);
+    const bool pays = options_.rounds >= kManyRounds && binned.data.rows() > 0;
+    if (pays && options_.memory_limit == 0) binned.data.add_columns(threads_);
   }
-  return data;
+  return binned;
+}
+
+BinnedRows Booster::bin_validation(const Matrix& matrix, bool is_sparse) const {
+  BinnedRows binned = {{}, BinnedData(0, static_cast<int>(matrix.columns))};
+  if (is_sparse && matrix.is_sparse())
+    binned.sparse.emplace(matrix, bins_, threads_, nullptr);
+  else if (!exact_)
+    binned.data = bin(matrix, bins_, threads_);
+  return binned;
 }
 
 Boosted Booster::train(const Matrix& matrix, const Targets& targets,
@@ -371,7 +401,8 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
     limit_.check(
         matrix.rows * (kQuantileBytes + std::int64_t{sizeof(double) + sizeof(std::int32_t)}),
         "quantiles of the rows", communicator_);
-  BinnedData data = prepare_rows(matrix, targets);
+  BinnedRows binned = prepare_rows(matrix, targets);
+  const bool is_sparse = binned.sparse.has_value();
   Boosted boosted;
   Model& model = boosted.model;
   model.columns = static_cast<int>(matrix.columns);
@@ -380,7 +411,7 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
   model.base = options_.base_score
                    ? std::vector<double>(objective_->outputs(), *options_.base_score)
                    : base_scores(*objective_, targets, threads_, communicator_);
-  ScoredRows rows = make_rows(matrix, std::move(data), targets, model.base);
+  ScoredRows rows = make_rows(matrix, std::move(binned), targets, model.base);
   std::optional<ScoredRows> others;
   if (validation != nullptr) {
     if (validation->matrix.columns != matrix.columns)
@@ -388,9 +419,7 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                         fmt::format("the validation set has {} columns, the training set has {}.",
                                     validation->matrix.columns, matrix.columns));
     check_targets(validation->targets, validation->matrix.rows);
-    others.emplace(make_rows(validation->matrix,
-                             exact_ ? BinnedData(0, static_cast<int>(matrix.columns))
-                                    : bin(validation->matrix, bins_, threads_),
+    others.emplace(make_rows(validation->matrix, bin_validation(validation->matrix, is_sparse),
                              validation->targets, model.base));
   }
   const TargetScales weights = find_scales(targets, matrix.rows, 0, threads_, communicator_);

@@ -17,6 +17,7 @@
 #include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/internal/scaled_weights.h"
 #include "tutti/learn/tree/internal/target_scales.h"
+#include "tutti/learn/tree/sparse/sparse.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -47,7 +48,9 @@ RowUse row_use(const ForestOptions& options) {
 struct Problem {
   std::int64_t rows;
   int columns;
-  const BinnedData* data;  // exactly one of the two is set
+  // Exactly one of the three is set.
+  const BinnedData* data;
+  const SparseBinnedData* sparse;
   const ExactData* exact;
   const Bins& bins;
   const Targets& targets;
@@ -162,10 +165,15 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
         {*problem.data, search, grow_options, source, problem.limit.left(), problem.communicator},
         threads);
   } else {
-    if (problem.exact != nullptr) {
+    if (problem.data == nullptr) {
       fill(source, problem.rows, threads, records);
       scratch.resize(records.size);
+    }
+    if (problem.exact != nullptr) {
       grown = grow_exact<Record>({*problem.exact, search, grow_options, records, scratch}, threads);
+    } else if (problem.sparse != nullptr) {
+      grown = grow_sparse<Record>(
+          {*problem.sparse, search, grow_options, records, scratch, problem.communicator}, threads);
     } else {
       Growth<Record> growth = {*problem.data, search,  grow_options,
                                records,       scratch, problem.communicator};
@@ -246,7 +254,8 @@ Model train_forest(const Matrix& matrix, const Targets& given, const ForestOptio
   }
   const Problem problem = {matrix.rows,
                            static_cast<int>(matrix.columns),
-                           binned ? &binned->data : nullptr,
+                           binned && !binned->sparse ? &binned->data : nullptr,
+                           binned && binned->sparse ? &*binned->sparse : nullptr,
                            exact ? &*exact : nullptr,
                            binned ? binned->bins : no_bins,
                            targets,

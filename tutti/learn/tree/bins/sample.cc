@@ -232,6 +232,13 @@ Sample take_sample(const Matrix& matrix, const BinOptions& options, Threads& thr
 }
 
 void sort_numbers(std::vector<double>& values) {
+  // Columns of sparse data are so short that counting digits would take longer.
+  constexpr std::size_t kFewNumbers = 128;
+  if (values.size() < kFewNumbers) {
+    for (double& value : values) value += 0.0;  // normalises -0 to 0
+    std::sort(values.begin(), values.end());
+    return;
+  }
   const bool is_single = std::all_of(values.begin(), values.end(), [](double value) {
     return static_cast<double>(static_cast<float>(value)) == value;
   });

@@ -9,6 +9,7 @@
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/bins/radix.h"
 #include "tutti/learn/tree/exact/exact_sweep.h"
+#include "tutti/learn/tree/grow/column_draw.h"
 #include "tutti/learn/tree/grow/grow_policy.h"
 #include "tutti/learn/tree/grow/node_rules.h"
 

@@ -9,6 +9,7 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/tree/bins/residency.h"
+#include "tutti/learn/tree/grow/column_draw.h"
 #include "tutti/learn/tree/grow/grow_policy.h"
 #include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/grow/node_rules.h"
@@ -380,6 +381,10 @@ BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const M
                         Threads& threads, comm::Communicator* communicator) {
   if (!limit.exists()) {
     Bins bins = find_bins(matrix, options, threads, communicator);
+    if (suits_sparse_bins(matrix, communicator)) {
+      SparseBinnedData sparse(matrix, bins, threads, communicator);
+      return {std::move(bins), BinnedData(0, static_cast<int>(matrix.columns)), std::move(sparse)};
+    }
     BinnedData data = bin(matrix, bins, threads);
     return {std::move(bins), std::move(data)};
   }

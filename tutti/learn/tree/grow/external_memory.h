@@ -9,8 +9,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "tutti/learn/tree/bins/sparse_binned_data.h"
 #include "tutti/learn/tree/grow/growth.h"
 
 namespace tutti::learn::tree {
@@ -51,7 +53,8 @@ class MemoryLimit {
 // Bin edges, and the binned rows.
 struct BinnedRows {
   Bins bins;
-  BinnedData data;
+  BinnedData data;                              // without rows if there is `sparse`
+  std::optional<SparseBinnedData> sparse = {};  // instead of `data`, for sparse data in memory
 };
 // Finds the bins and bins the rows, in memory or, with a limit, in a file in the temporary directory. Collective with a
 // communicator. Throws ConfigError (DDL-9-27) if the limit is too small.

@@ -17,10 +17,16 @@
 
 namespace tutti::learn::tree {
 
+struct SlotSums;
+
 // A node whose split is not known, or known but not applied yet.
 struct ExpandEntry {
   std::int32_t index = 0;              // in the list of grown nodes
   std::uint64_t* histogram = nullptr;  // from the pool; null: few rows, or columns are sampled
+  std::shared_ptr<SlotSums> slot_sums = {};  // of sparse data, instead of a histogram
+
+  // The same node as the root of a separate list.
+  ExpandEntry as_root() const { return {0, histogram, slot_sums}; }
 };
 
 // Maximum rows of a subtree grown by one thread; a copy of its bins stays in the cache.
@@ -122,7 +128,7 @@ class BestFirst {
     threads_.run(threads_.count(), [&](std::int64_t slot) {
       for (std::size_t i; (i = next++) < chosen.size();) {
         grown[i] = {at(chosen[i])};
-        open[i] = serial_[slot]->expand(grown[i], {0, chosen[i].node.histogram});
+        open[i] = serial_[slot]->expand(grown[i], chosen[i].node.as_root());
       }
     });
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -166,7 +172,7 @@ void grow_subtrees(const MakeSerial& make_serial, Threads& threads, std::vector<
     auto work = make_serial();
     for (std::size_t i; (i = next++) < roots.size();) {
       subtrees[i] = {nodes[roots[i].index]};
-      work.grow_subtree(subtrees[i], {0, roots[i].histogram});
+      work.grow_subtree(subtrees[i], roots[i].as_root());
     }
   });
   for (std::size_t i = 0; i < roots.size(); ++i)

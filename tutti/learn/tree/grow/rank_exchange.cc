@@ -1,6 +1,7 @@
 #include "tutti/learn/tree/grow/rank_exchange.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tutti/comm/communicator.h"
 
@@ -15,6 +16,29 @@ RankExchange::RankExchange(comm::Communicator* communicator, const HistogramShap
     const int first = columns * rank / ranks, end = columns * (rank + 1) / ranks;
     words_of_ranks_.push_back((end - first) * static_cast<std::int64_t>(shape_.words_per_column()));
     if (rank == communicator->rank()) first_column_ = first, end_column_ = end;
+  }
+}
+
+RankExchange::RankExchange(comm::Communicator* communicator, const HistogramShape& shape,
+                           const SparseBinnedData& data, bool is_by_column)
+    : communicator_(communicator),
+      shape_(shape),
+      end_column_(data.columns()),
+      own_slots_{0, static_cast<SparseBinnedData::Slot>(data.slots())} {
+  if (communicator == nullptr || !is_by_column) return;
+  const auto ranks = static_cast<std::uint64_t>(communicator->size());
+  // Ranges of equal size, extended to the end of their last column.
+  const auto bound = [&](std::uint64_t rank) {
+    if (rank == 0 || data.slots() == 0) return SparseBinnedData::Slot{0};
+    const auto last =
+        static_cast<SparseBinnedData::Slot>((data.slots() * rank + ranks - 1) / ranks - 1);
+    return data.slots_of(data.column_of(last)).end;
+  };
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    const SparseBinnedData::SlotRange range = {bound(rank), bound(rank + 1)};
+    words_of_ranks_.push_back(
+        static_cast<std::int64_t>((range.end - range.begin) * shape_.words_per_bin()));
+    if (rank == static_cast<std::uint64_t>(communicator->rank())) own_slots_ = range;
   }
 }
 
@@ -34,13 +58,26 @@ void RankExchange::reduce(NodeSums& sums) const {
 
 void RankExchange::reduce_scatter(std::uint64_t* histogram) const {
   if (communicator_ == nullptr) return;
-  const auto words = static_cast<std::int64_t>(shape_.words());
+  scatter(histogram, static_cast<std::size_t>(first_column_) * shape_.words_per_column());
+}
+
+void RankExchange::reduce_slots(std::uint64_t* words) const {
+  if (communicator_ == nullptr) return;
+  const std::size_t per_slot = shape_.words_per_bin();
+  if (!words_of_ranks_.empty()) return scatter(words, own_slots_.begin * per_slot);
+  communicator_->all_reduce(
+      {words, static_cast<std::int64_t>(own_slots_.end * per_slot), DType::kI64});
+}
+
+// Reduces all words; this rank stores its own from `first` on.
+void RankExchange::scatter(std::uint64_t* words, std::size_t first) const {
   const auto rank = static_cast<std::size_t>(communicator_->rank());
+  const std::int64_t all =
+      std::accumulate(words_of_ranks_.begin(), words_of_ranks_.end(), std::int64_t{0});
   std::vector<std::int64_t> own(static_cast<std::size_t>(words_of_ranks_[rank]));
-  communicator_->reduce_scatter({histogram, words, DType::kI64}, Buffer::of<std::int64_t>(own),
+  communicator_->reduce_scatter({words, all, DType::kI64}, Buffer::of<std::int64_t>(own),
                                 ReduceOp::kSum, words_of_ranks_);
-  std::copy(own.begin(), own.end(),
-            histogram + static_cast<std::size_t>(first_column_) * shape_.words_per_column());
+  std::copy(own.begin(), own.end(), words + first);
 }
 
 void RankExchange::choose_best(Split& split) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tutti/learn/tree/grow/column_draw.h"
 #include "tutti/learn/tree/grow/node_rules.h"
 
 // For each node one of three ways is used:
