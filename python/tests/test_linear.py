@@ -429,3 +429,14 @@ def test_infinite_coefficients_and_column_vectors():
         model = snap_ml.SupportVectorMachine().fit(X, y)
         column = snap_ml.SupportVectorMachine().fit(X, y[:, None])
     np.testing.assert_array_equal(column.support_, model.support_)
+
+
+@pytest.mark.parametrize("C", [1e3, 1e5, 1e7])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_a_weak_l1_penalty_reaches_the_tolerance(C, l1_ratio):
+    # Columns that depend on each other: coordinate descent hardly moves along their flat directions.
+    X, y = make_classification(4000, 30, n_informative=10, n_redundant=5, flip_y=0.05, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = linear.LogisticRegression(penalty="elasticnet", l1_ratio=l1_ratio, C=C).fit(X, y)
+    assert model.dual_gap_ <= model.tol * model.objective_ and model.n_iter_ < 60

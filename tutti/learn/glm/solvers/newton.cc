@@ -1,5 +1,6 @@
 #include "tutti/learn/glm/solvers/newton.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tutti/learn/base/vector_kernels.h"
@@ -244,9 +245,14 @@ double Newton<T>::gap_with_l1(const Model& model, std::vector<Derivative> first,
   const double curvature = model.hessian[size_ * size_ - 1];
   const double own = is_free_ && curvature > 0 ? model.gradient[columns_] / curvature : 0;
   std::vector<double> columns(columns_);
-  for (std::int64_t j = 0; j < columns_; ++j)
+  for (std::int64_t j = 0; j < columns_; ++j) {
     columns[j] =
         model.gradient[j] - ridge_of(j) * weights_[j] - own * model.hessian[j * size_ + columns_];
+    // A weak penalty is less than the rounding of a sum over the rows, about that of a random walk.
+    const double rounding =
+        0x1p-50 * std::sqrt(static_cast<double>(first.size()) * model.hessian[j * size_ + j]);
+    if (std::abs(columns[j]) <= l1() + rounding) columns[j] = std::clamp(columns[j], -l1(), l1());
+  }
   for (std::size_t r = 0; r < first.size(); ++r)
     first[r] -= static_cast<Derivative>(own) * second[r];
   return model.objective - l1_lower_bound(problem_, first.data(), columns.data(), columns_);
@@ -255,12 +261,12 @@ double Newton<T>::gap_with_l1(const Model& model, std::vector<Derivative> first,
 // f64 sums need all rows in memory and space for their derivatives.
 template <class T>
 bool Newton<T>::can_refine() const {
-  return sizeof(T) == 4 && l1() > 0 && design_.stride() == 1 && !design_.is_streamed();
+  return l1() > 0 && design_.stride() == 1 && !design_.is_streamed();
 }
 
-// Refinement steps with sums in f64, after sums in f32 can no longer detect a gain. The gap needs them: with l1 it is
-// proportional to the error of the gradient, whereas the objective is proportional to its square. The Hessian need not
-// be exact and is kept.
+// Refinement steps with sums in f64, after the objective can no longer detect a gain. The gap needs them: with l1 it is
+// proportional to the error of the gradient relative to l1, whereas the objective is proportional to its square. The
+// Hessian need not be exact and is kept.
 template <class T>
 void Newton<T>::refine(int most_steps) {
   for (int step = 0; step < most_steps; ++step) {
@@ -303,8 +309,10 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     const double promised = promise_of(model_, direction);
     if (is_last && !tracker_.report(model_.objective, gap_)) return false;
     if (is_last && tracker_.is_within_tolerance(model_.objective, gap_)) return false;
-    if (can_refine() && promised <= kF32Resolution * std::abs(model_.objective)) {
-      refine(std::min(kMaxRefinements, problem_.options.max_iterations - iteration - 1));
+    const int iterations_left = problem_.options.max_iterations - iteration - 1;
+    const double resolution = sizeof(T) == 4 ? kF32Resolution : kRelativeRounding;
+    if (can_refine() && promised <= resolution * std::abs(model_.objective)) {
+      refine(std::min(kMaxRefinements, iterations_left));
       return false;
     }
     has_nothing_to_gain_ = promised <= kRelativeRounding * std::abs(model_.objective);
@@ -322,6 +330,7 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     }
     // The precision limit is reached: no measurable improvement.
     has_nothing_to_gain_ = !(found.objective < model_.objective);
+    if (has_nothing_to_gain_ && can_refine()) refine(std::min(kMaxRefinements, iterations_left));
     if (has_nothing_to_gain_) return !is_last;
     weights_ = next;
     model_ = std::move(found);
