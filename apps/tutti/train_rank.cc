@@ -31,6 +31,7 @@
 #include "tutti/train/collective_guard.h"
 #include "tutti/train/memory.h"
 #include "tutti/train/process_setup.h"
+#include "tutti/train/run/plots.h"
 #include "tutti/train/staging.h"
 #include "tutti/train/trainer.h"
 
@@ -122,6 +123,15 @@ std::unique_ptr<lms::Guard> large_model_support(const Options& options, int loca
   return std::make_unique<lms::Guard>(lms::guard_options(settings, local_ranks));
 }
 
+// The report as text on standard output, as `lms.json`, and the memory of a step as a plot.
+void report_large_model_support(const lms::Guard& guard, const fs::path& folder) {
+  fmt::print("{}", guard.report());
+  runs::write_text(folder / runs::kLmsFile, guard.report_json() + "\n");
+  if (guard.trace().operators.empty()) return;
+  runs::write_text(folder / runs::kPlotsFolder / "memory.svg", guard.report_svg());
+  train::write_pngs(folder / runs::kPlotsFolder);
+}
+
 int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
               const train::Request& request) {
   Prepared prepared(request, folder);
@@ -165,7 +175,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
         "{:.4g} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other ranks\n",
         outcome.samples_per_second, counted(communicator.size(), "rank"), outcome.seconds,
         100 * outcome.exposed_share);
-  if (guard) fmt::print("{}", guard->report());
+  if (guard) report_large_model_support(*guard, folder);
   fmt::print("plots: {}\n", (folder / "plots").string());
   return 0;
 }

@@ -225,7 +225,11 @@ class TrainTest(unittest.TestCase):
         for options in [], ["--lms", "44MiB"], ["--lms", "44MiB", "--set", "lms_mode=full"]:
             output = self.tutti(*arguments, *options)
             self.assertEqual("budget 22.0 MiB, peak 22.0 MiB" in output, bool(options), output)
-            weights.append((self.run_of(output) / "checkpoints/best.ckpt").read_bytes())
+            run = self.run_of(output)
+            weights.append((run / "checkpoints/best.ckpt").read_bytes())
+            self.assertEqual((run / "lms.json").exists(), bool(options))
+            self.assertEqual((run / "plots/memory.svg").exists(), bool(options))
+        self.assertEqual(json.loads((run / "lms.json").read_text())["steps"], 4)
         self.assertTrue(weights[0] == weights[1] == weights[2])
         self.assertIn("DDL-1-02", self.tutti(*arguments, "--lms", "much", code=2))
         self.assertIn("DDL-5-70", self.tutti(*arguments, "--lms", "4MiB", code=1))

@@ -13,6 +13,7 @@ inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kStepsFile = "metrics.csv";
 inline constexpr const char* kValidationsFile = "validation.csv";
 inline constexpr const char* kResultFile = "result.json";
+inline constexpr const char* kLmsFile = "lms.json";
 inline constexpr const char* kVerdictFile = "result.txt";
 inline constexpr const char* kTensorboardFolder = "tensorboard";
 inline constexpr const char* kPlotsFolder = "plots";
