@@ -29,7 +29,7 @@ template <class Record>
 struct Ground {
   explicit Ground(int missing_of)
       : data(make_data(kRows, 7, missing_of)),
-        bins(find_bins(data.matrix(), {}, threads)),
+        bins(find_bins(data.matrix(), {.keeps_ranges = true}, threads)),
         in_file(bin_to_file(data.matrix(), bins, 5000, std::filesystem::temp_directory_path(),
                             threads)) {
     options.columns.resize(7);

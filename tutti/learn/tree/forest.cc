@@ -241,6 +241,7 @@ Model train_forest(const Matrix& matrix, const Targets& given, const ForestOptio
   scales.is_narrow = scales.is_narrow && !counts_rows;
   BinOptions bin_options = options.bins;
   bin_options.weights = targets.weights;
+  bin_options.keeps_ranges = options.random_thresholds;
   const MemoryLimit limit(options.memory_limit);
   std::optional<BinnedRows> binned;
   std::optional<ExactData> exact;

@@ -235,6 +235,28 @@ TEST(SparseTrees, AreTheSameOnRanks) {
       });
 }
 
+// Rows are predicted in several blocks; absent entries are 0 or, in imported models, missing.
+TEST(SparseTrees, PredictSparseRows) {
+  const Words words(3000, 700, 8);
+  Threads threads(2);
+  ForestOptions options;
+  options.classes = 2;
+  options.trees = 10;
+  options.columns_per_node = 20;
+  Model model = train_forest(words.matrix, {words.labels_of(2), {}}, options, threads);
+  const Matrix dense = to_storage(words.matrix, Storage::kDense, threads);
+  EXPECT_EQ(predict_raw(model, words.matrix, threads), predict_raw(model, dense, threads));
+  std::vector<double> missing(static_cast<std::size_t>(words.rows * words.columns),
+                              std::numeric_limits<double>::quiet_NaN());
+  for (std::int64_t row = 0; row < words.rows; ++row)
+    for (std::int64_t at = words.offsets[row]; at < words.offsets[row + 1]; ++at)
+      missing[row * words.columns + words.indices[at]] = words.values[at];
+  Matrix with_missing = dense;
+  with_missing.values = missing.data();
+  model.absent_is_missing = true;
+  EXPECT_EQ(predict_raw(model, words.matrix, threads), predict_raw(model, with_missing, threads));
+}
+
 TEST(SparseBinnedData, StoresBinsThatDifferFromTheDefault) {
   const Words words(500, 100, 6);
   Threads threads(2);

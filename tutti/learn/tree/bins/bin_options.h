@@ -13,6 +13,7 @@ struct BinOptions {
   std::uint64_t seed = 0;                // of the sample
   std::vector<int> categorical = {};     // categorical columns, with codes 0, 1, 2, ...
   std::span<const double> weights = {};  // sample weights; rows of weight 0 are ignored
+  bool keeps_ranges = false;             // store the smallest and largest value of each bin
   bool is_streamed = false;              // release pages of a mapped matrix after reading them
 };
 

@@ -22,6 +22,7 @@ struct Distinct {
 std::vector<Distinct> distinct_of(std::vector<double>& values, std::int64_t zeros) {
   sort_numbers(values);
   std::vector<Distinct> distinct;
+  distinct.reserve(values.size() + 1);
   const auto add = [&](double value, std::int64_t count) {
     if (distinct.empty() || distinct.back().value != value) distinct.push_back({value, 0});
     distinct.back().count += count;
@@ -49,6 +50,7 @@ double between(double low, double high, bool is_f32) {
 // share of the rows gets a separate bin; the others are divided evenly among the remaining bins.
 std::vector<std::size_t> find_ends(const std::vector<Distinct>& distinct, int max_bins) {
   std::vector<std::size_t> ends;
+  ends.reserve(std::min(distinct.size(), static_cast<std::size_t>(max_bins)));
   if (distinct.size() <= static_cast<std::size_t>(max_bins)) {
     for (std::size_t i = 0; i + 1 < distinct.size(); ++i) ends.push_back(i);
     return ends;
@@ -78,15 +80,18 @@ std::vector<std::size_t> find_ends(const std::vector<Distinct>& distinct, int ma
   return ends;
 }
 
-void set_edges(const std::vector<Distinct>& distinct, int max_bins, bool is_f32,
+void set_edges(const std::vector<Distinct>& distinct, const BinOptions& options, bool is_f32,
                ColumnBins& column) {
   if (distinct.empty()) return;
-  column.smallest.push_back(distinct.front().value);
-  for (const std::size_t end : find_ends(distinct, max_bins)) {
-    const double last = distinct[end].value, next = distinct[end + 1].value;
-    column.edges.push_back(between(last, next, is_f32));
-    column.largest.push_back(last);
-    column.smallest.push_back(next);
+  const std::vector<std::size_t> ends = find_ends(distinct, options.max_bins);
+  column.edges.reserve(ends.size());
+  for (const std::size_t end : ends)
+    column.edges.push_back(between(distinct[end].value, distinct[end + 1].value, is_f32));
+  if (!options.keeps_ranges) return;
+  column.smallest = {distinct.front().value};
+  for (const std::size_t end : ends) {
+    column.largest.push_back(distinct[end].value);
+    column.smallest.push_back(distinct[end + 1].value);
   }
   column.largest.push_back(distinct.back().value);
 }
@@ -159,7 +164,7 @@ Bins find_bins(const Matrix& matrix, const BinOptions& options, Threads& threads
     if (column.is_categorical)
       column.set_codes(find_codes(distinct, options.max_bins, static_cast<int>(index)));
     else
-      set_edges(distinct, options.max_bins, bins.are_f32, column);
+      set_edges(distinct, options, bins.are_f32, column);
   });
   return bins;
 }

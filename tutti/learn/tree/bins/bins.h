@@ -24,7 +24,7 @@ struct ColumnBins {
   bool has_missing = false;  // among the sampled values
   // Numeric columns: ascending edges. The bin of x is the number of edges below x, so "bin <= b" means "x <= edges[b]".
   std::vector<double> edges;
-  // Numeric columns: smallest and largest sampled value of each bin.
+  // Numeric columns: smallest and largest sampled value of each bin, if `keeps_ranges`.
   std::vector<double> smallest, largest;
   // Categorical columns: the code of each bin, most frequent first.
   std::vector<std::int64_t> codes;

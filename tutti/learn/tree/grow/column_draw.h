@@ -60,7 +60,7 @@ void sample_columns(GrownNode& node, const GrowOptions& options, const TryColumn
   const auto has_enough = [&] { return tried >= wanted && node.split.exists(); };
   std::vector<std::uint64_t> drawn;
   std::vector<int> batch;
-  PriorityRanges ranges(1.25 * wanted / static_cast<double>(options.columns.size()) + 0.01);
+  PriorityRanges ranges((1.25 * wanted + 4) / static_cast<double>(options.columns.size()));
   for (; ranges.exists() && !has_enough(); ranges.advance()) {
     draw_columns(node.path, options.columns, ranges.first(), ranges.last(), drawn);
     for (std::size_t at = 0; at < drawn.size() && !has_enough(); at += batch.size()) {

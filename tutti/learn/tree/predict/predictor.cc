@@ -11,11 +11,14 @@
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/dense_rows.h"
 #include "tutti/learn/tree/model/fourier_features.h"
+#include "tutti/learn/tree/predict/sparse_rows.h"
 
 namespace tutti::learn::tree {
 
 // The part that does not depend on the type of the rows. Indices refer to packed nodes.
 struct Predictor::Common {
+  explicit Common(int columns) : used_columns(columns) {}
+
   struct PackedTree {
     std::int32_t root;
     int depth, output;
@@ -25,6 +28,7 @@ struct Predictor::Common {
   std::vector<std::int32_t> index_in_tree;  // per packed node
   std::vector<double> values, base;         // of leaves
   double factor = 1;
+  UsedColumns used_columns;
   double absent = 0;  // value of the entries that a sparse matrix does not store
   // Category sets, evaluated one node at a time.
   std::vector<Tree::CategorySet> category_sets;
@@ -117,7 +121,9 @@ void walk(const Packed& packed, const std::vector<Tree::CategorySet>& sets, int 
 }  // namespace
 
 Predictor::Predictor(const Model& model)
-    : columns_(model.columns), outputs_(model.outputs), common_(std::make_unique<Common>()) {
+    : columns_(model.columns),
+      outputs_(model.outputs),
+      common_(std::make_unique<Common>(model.columns)) {
   model.check();
   const bool has_single = model.fourier_learners.empty();
   double_ = std::make_unique<Packed<double>>();
@@ -145,6 +151,7 @@ Predictor::Predictor(const Model& model)
       common_->index_in_tree.push_back(from);
       const bool is_leaf = node.is_leaf();
       std::uint32_t column = is_leaf ? 0 : static_cast<std::uint32_t>(node.column);
+      if (columns_ > 0) common_->used_columns.add(column);
       if (is_leaf || node.missing_left) column |= Packed<double>::kMissingLeft;
       if (!is_leaf && node.categories >= 0) column |= Packed<double>::kCategories;
       const double threshold = is_leaf ? std::numeric_limits<double>::infinity() : node.threshold;
@@ -232,29 +239,55 @@ void Predictor::predict_row(std::span<const double> row, std::span<double> out) 
   predict_one(row, out);
 }
 
-// Blocks of rows that stay in the cache together with the current tree.
+// Rows that stay in the cache together with the current tree.
+inline std::int64_t rows_of_block(int columns) {
+  return std::clamp<std::int64_t>((1 << 17) / std::max(1, columns), 16, 4096);
+}
+
 template <class T, class Job>
 void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& job) const {
-  const std::int64_t block = std::clamp<std::int64_t>((1 << 17) / std::max(1, columns_), 16, 4096);
-  const auto& nodes = packed<T>();
-  threads.for_range(matrix.rows, block, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> buffer;
-    std::int64_t row_stride = 0;
-    const T* rows =
-        dense_rows(matrix, begin, end, buffer, row_stride, static_cast<T>(common_->absent));
-    std::array<std::int32_t, kWalks> at;
-    for (std::size_t t = 0; t < common_->trees.size(); ++t) {
-      const auto& tree = common_->trees[t];
-      for (std::int64_t row = begin; row < end; row += kWalks) {
-        const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kWalks, end - row));
-        const T* first = rows + (row - begin) * row_stride;
-        at.fill(tree.root);
-        walk(nodes, common_->category_sets, tree.depth, {at.data(), size},
-             [&](std::size_t i) { return first + static_cast<std::int64_t>(i) * row_stride; });
-        job(row, t, std::span<const std::int32_t>(at.data(), size));
-      }
+  if (matrix.is_sparse()) return for_sparse_blocks<T>(matrix, threads, job);
+  threads.for_range(
+      matrix.rows, rows_of_block(columns_), [&](std::int64_t begin, std::int64_t end) {
+        std::vector<T> buffer;
+        std::int64_t stride = 0;
+        const T* rows = dense_rows(matrix, begin, end, buffer, stride);
+        walk_trees<T>(
+            begin, end, [&](std::int64_t row) { return rows + (row - begin) * stride; }, job);
+      });
+}
+
+template <class T, class Job>
+void Predictor::for_sparse_blocks(const Matrix& matrix, Threads& threads, const Job& job) const {
+  constexpr std::int64_t kBlocks = 64;  // per task, which share one array
+  const std::int64_t block = std::min(rows_of_block(common_->used_columns.count()),
+                                      std::max<std::int64_t>(1, matrix.rows));
+  threads.for_range(matrix.rows, kBlocks * block, [&](std::int64_t first, std::int64_t last) {
+    SparseRows<T> rows(matrix, common_->used_columns, block, static_cast<T>(common_->absent));
+    for (std::int64_t begin = first; begin < last; begin += block) {
+      const std::int64_t end = std::min(last, begin + block);
+      rows.move_to(begin, end);
+      walk_trees<T>(begin, end, [&](std::int64_t row) { return rows.row(row); }, job);
     }
   });
+}
+
+// Calls job(row, tree, leaves) for up to kWalks rows from `row` on.
+template <class T, class RowAt, class Job>
+void Predictor::walk_trees(std::int64_t begin, std::int64_t end, const RowAt& row_at,
+                           const Job& job) const {
+  const auto& nodes = packed<T>();
+  std::array<std::int32_t, kWalks> at;
+  for (std::size_t t = 0; t < common_->trees.size(); ++t) {
+    const auto& tree = common_->trees[t];
+    for (std::int64_t row = begin; row < end; row += kWalks) {
+      const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kWalks, end - row));
+      at.fill(tree.root);
+      walk(nodes, common_->category_sets, tree.depth, {at.data(), size},
+           [&](std::size_t i) { return row_at(row + static_cast<std::int64_t>(i)); });
+      job(row, t, std::span<const std::int32_t>(at.data(), size));
+    }
+  }
 }
 
 template <class T>
@@ -269,7 +302,8 @@ void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads&
                                out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
                 });
   if (common_->fourier_learners.empty()) return;
-  threads.for_range(matrix.rows, 512, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t block = std::min<std::int64_t>(512, rows_of_block(columns_));
+  threads.for_range(matrix.rows, block, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
     std::int64_t row_stride = 0;
     const T* rows =

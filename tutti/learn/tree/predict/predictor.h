@@ -37,6 +37,10 @@ class Predictor {
   const Packed<T>& packed() const;
   template <class T, class Job>
   void for_blocks(const Matrix& matrix, Threads& threads, const Job& job) const;
+  template <class T, class Job>
+  void for_sparse_blocks(const Matrix& matrix, Threads& threads, const Job& job) const;
+  template <class T, class RowAt, class Job>
+  void walk_trees(std::int64_t begin, std::int64_t end, const RowAt& row_at, const Job& job) const;
   template <class T>
   void predict_as(const Matrix& matrix, std::span<double> out, Threads& threads) const;
   template <class T>
