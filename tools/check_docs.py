@@ -3,7 +3,7 @@
 
   tools/check_docs.py [ROOT]                 every relative link in *.md must have a target file and, with #, heading;
                                              docs/README.md must link every page below docs/; prose has at
-                                             most 120 columns
+                                             most 120 columns, without stray line breaks
   tools/check_docs.py --run BUILD [ROOT]     runs every block fenced as ```sh test, in order, from ROOT, with
                                              BUILD/bin first on the PATH
 
@@ -21,8 +21,12 @@ import source_tree
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+INDENTED_BLOCK = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 BLOCK_SECONDS = 600
 COLUMNS = 120
+SHORT = 80  # a shorter line followed by a word that would fit has a stray line break
+WORD = re.compile(r"(?:`[^`]*`|\S)+")
+SEPARATE = re.compile(r"\s*(?:$|[|#>!]|- |\* |\d+\. )")  # lines that do not continue a paragraph
 NOT_WRAPPED = "docs/reference/"  # generated
 
 
@@ -55,14 +59,18 @@ def pages_not_in_index(root):
             yield f"{path}: not linked from docs/README.md"
 
 
-def long_lines(root, path):
-    """Yields lines of prose that are longer than COLUMNS."""
+def badly_wrapped_lines(root, path):
+    """Yields lines of prose that are longer than COLUMNS, and those that end although the next word would fit."""
     if path.as_posix().startswith(NOT_WRAPPED):
         return
-    blank = BLOCK.sub(lambda match: "\n" * match.group(0).count("\n"), (root / path).read_text(encoding="utf-8"))
-    for number, line in enumerate(blank.splitlines(), 1):
+    blank = INDENTED_BLOCK.sub(lambda match: "\n" * match.group(0).count("\n"), (root / path).read_text(encoding="utf-8"))
+    lines = blank.splitlines()
+    for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""]), 1):
         if len(line) > COLUMNS and not line.lstrip().startswith("|"):
             yield f"{path}:{number}: {len(line)} columns; at most {COLUMNS} in prose"
+        if line.strip() and not line.lstrip().startswith(("|", "#")) and not SEPARATE.match(following):
+            if len(line) < SHORT and len(line) + 1 + len(WORD.search(following)[0]) <= COLUMNS:
+                yield f"{path}:{number}: a stray line break"
 
 
 def commands(root):
@@ -113,7 +121,7 @@ def main(arguments):
     documents = source_tree.files(root, ".md")
     troubles = [trouble for path in documents for trouble in broken_links(root, path)]
     troubles += pages_not_in_index(root)
-    troubles += [trouble for path in documents for trouble in long_lines(root, path)]
+    troubles += [trouble for path in documents for trouble in badly_wrapped_lines(root, path)]
     print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} problems"]))
     return 1 if troubles else 0
 

@@ -34,15 +34,16 @@ struct SessionOptions {
   PagerOptions pager;
   PlannerOptions planner;
   std::int64_t minimum_bytes = 256 << 10;  // smaller allocations are left to libtorch
-  std::int64_t segment_bytes = 0;          // of larger allocations; 0: they are one block
-  bool plans = true;                       // false: passive
-  bool handles_faults = true;              // install the fault handler
+  std::int64_t segment_bytes =
+      0;              // larger allocations are split into blocks of this size; 0: one block
+  bool plans = true;  // false: all steps are passive
+  bool handles_faults = true;  // install the fault handler
 };
 
 // Counters since the start of the session.
 struct SessionStatistics {
   PagerStatistics pager;
-  std::int64_t budget = 0;
+  std::int64_t budget = 0;  // bytes
   std::int64_t steps = 0, planned_steps = 0, plans = 0;
   std::int64_t last_unplanned_reads = 0;   // in the last step
   double last_seconds = 0, last_wait = 0;  // of the last step

@@ -162,7 +162,8 @@ class Pager {
     return budget_;
   }
 
-  // Number of threads between scope_begin and scope_end. A thread that lacks memory waits for pins of such threads.
+  // Mark the begin and the end of an operator on the calling thread. A thread that lacks memory waits for the pins of
+  // threads between the two.
   void scope_begin() { ++scopes_; }
   void scope_end();
 

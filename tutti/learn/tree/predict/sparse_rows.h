@@ -9,7 +9,7 @@
 
 namespace tutti::learn::tree {
 
-// Numbers the columns that a model uses.
+// Numbers the columns that a model uses consecutively from 0; -1 for all others.
 class UsedColumns {
  public:
   explicit UsedColumns(int columns) : index_(static_cast<std::size_t>(columns), -1) {}
@@ -24,11 +24,13 @@ class UsedColumns {
   std::int32_t count_ = 0;
 };
 
-// A few rows of a kCsr matrix at a time. Moving to other rows costs as much as they have entries, for any number of
-// columns.
+// Dense copy of the used columns of a few rows of a kCsr matrix. move_to() selects the rows; its time is proportional
+// to the number of their entries, whatever the number of columns. `matrix` and `used` must outlive this object. Not
+// thread-safe.
 template <class T>
 class SparseRows {
  public:
+  // At most `most_rows` rows at a time. `absent`: value of entries that are not stored.
   SparseRows(const Matrix& matrix, const UsedColumns& used, std::int64_t most_rows, T absent)
       : matrix_(matrix),
         used_(used),
@@ -36,6 +38,7 @@ class SparseRows {
         values_(static_cast<std::size_t>(most_rows) * static_cast<std::size_t>(used.count()),
                 absent) {}
 
+  // Loads the rows [begin, end).
   void move_to(std::int64_t begin, std::int64_t end) {
     for_entries([this](std::int64_t, std::int64_t, T& value) { value = absent_; });
     begin_ = begin;
@@ -46,7 +49,7 @@ class SparseRows {
     });
   }
 
-  // Values of one row by column; only used columns may be read.
+  // Values of one row by column; only used columns may be read. Valid until the next move_to().
   struct Row {
     const T* values;
     const UsedColumns& used;

@@ -65,7 +65,7 @@ class CentredGradients {
         hessian_(static_cast<double>(node.hessian)),
         mean_(node.hessian > 0 ? gradient_ / hessian_ : 0) {}
 
-  // Of a side with these sums, in units of the sums.
+  // Centred gradient of a side with these sums, in units of the sums.
   double of(std::int64_t gradient, std::int64_t hessian) const {
     const auto rest = static_cast<double>(gradient - whole_ * hessian);
     const auto weight = static_cast<double>(hessian);
