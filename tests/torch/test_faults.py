@@ -124,7 +124,7 @@ def late(way):
 
 
 def test_groups_and_waits_have_separate_timeouts():
-    for way, expected in (("group", "DDL-4-05 Rank 0 gave up"), ("wait", "DDL-4-05 the operation has not ended within the 200 ms")):
+    for way, expected in (("group", "DDL-4-05 Rank 0 gave up"), ("wait", "DDL-4-05 the operation was not complete within the timeout of wait(), 200 ms")):
         job = ranks.Job(2, late, way)
         try:
             assert job.pipes[0].poll(ranks.TIMEOUT), "rank 0 hangs"
