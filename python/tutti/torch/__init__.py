@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 
 from tutti import _torch
-from tutti.torch import barrier
+from tutti.torch import barrier, compat
 from tutti.job import failure_of_program
 
 __all__ = ["description", "empty", "is_shared", "register", "set_compression", "share", "use_shared_memory"]
@@ -37,10 +37,10 @@ def register():
     """
     if hasattr(dist.Backend, _BACKEND.upper()):
         return
-    devices = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
-    dist.Backend.register_backend(_BACKEND, _create, extended_api=True, **devices)
+    compat.register_backend(_BACKEND, _create)
     handlers = _rendezvous._rendezvous_handlers
     handlers["env"] = functools.partial(_with_environment, handlers["env"])
+    handlers["tcp"] = functools.partial(_with_store_server, handlers["tcp"])
     dist.monitored_barrier = barrier.for_backend(_BACKEND, dist.monitored_barrier)
     dist.distributed_c10d.monitored_barrier = dist.monitored_barrier
     atexit.register(_end_of_program)
@@ -66,7 +66,7 @@ def set_compression(form, group=None):
     group : torch.distributed.ProcessGroup, optional
         Process group; by default the default group.
     """
-    _torch.set_compression(_backend_of(group), form)
+    _torch.set_compression(compat.backend_of(group), form)
 
 
 def share(tensor):
@@ -152,13 +152,7 @@ def description(group=None):
     str
         The description.
     """
-    return _torch.description(_backend_of(group))
-
-
-def _backend_of(group):
-    """Return the backend of a process group, or of the default group."""
-    group = group or dist.distributed_c10d._get_default_group()
-    return group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
+    return _torch.description(compat.backend_of(group))
 
 
 def _create(options, _):
@@ -204,7 +198,14 @@ def _host():
 
 def _with_environment(handler, *args, **kwargs):
     """Rendezvous handler that sets the environment variables of torch first."""
+    compat.choose_store_server()
     _fill_environment()
+    return handler(*args, **kwargs)
+
+
+def _with_store_server(handler, *args, **kwargs):
+    """Rendezvous handler that selects a server for torch's store first."""
+    compat.choose_store_server()
     return handler(*args, **kwargs)
 
 

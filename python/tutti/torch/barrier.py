@@ -5,13 +5,15 @@ import re
 
 import torch.distributed as dist
 
+from tutti.torch import compat
+
 
 def for_backend(backend, original):
     """Return a monitored_barrier for groups of `backend` that passes all other groups to `original`."""
 
     @functools.wraps(original)
     def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-        if dist.distributed_c10d._rank_not_in_group(group) or dist.get_backend(group) != backend:
+        if dist.distributed_c10d._rank_not_in_group(group) or compat.name_of_backend(group) != backend:
             return original(group, timeout, wait_all_ranks)
         options = dist.BarrierOptions()
         options.timeout = timeout or dist.default_pg_timeout

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from tutti import _torch
-from tutti.torch import _backend_of
+from tutti.torch import compat
 
 __all__ = ["bf16_hook", "bf16_wire_hook", "int8_wire_hook", "shared_memory_hook", "step_hook", "wire_hook"]
 
@@ -124,7 +124,7 @@ int8_wire_hook = wire_hook("int8")
 def _average(state, bucket, form):
     buffer = bucket.buffer()
     _torch.share(buffer)
-    group = _backend_of(state or dist.group.WORLD)
+    group = compat.backend_of(state or dist.group.WORLD)
     work = _torch.average(group, buffer, f"bucket {bucket.index()}", form)
     return work.get_future().then(_first)
 
