@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch.distributed import ReduceOp
 
 import ranks
+from tutti.torch import compat
 
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -233,6 +234,58 @@ def check_coalesced(c):
     c.check("all_gather_coalesced", all_gather, gathered)
 
 
+def check_in_place_all_gather(c):
+    """The input is this rank's part of the output, as FSDP calls it."""
+    for count in (1, 7, 1 << 18):
+        for make in (torch.zeros, ranks.tutti.torch.empty):
+
+            def all_gather(group):
+                output = make(c.size * count).zero_()
+                mine = output[c.rank * count : (c.rank + 1) * count]
+                mine.copy_(values(c.rank, (count,), torch.float32))
+                dist._all_gather_base(output, mine, group=group)
+                return [output]
+
+            c.check(f"all_gather in place, {count}", all_gather, [torch.cat(values_of_all(c.size, (count,), torch.float32))])
+
+
+def check_premultiplied_sums(c):
+    factor = lambda rank: 0.5 * (rank + 1)
+    for dtype in FLOATS:
+        for number in (factor(c.rank), torch.tensor([factor(c.rank)], dtype=dtype)):
+            op = premultiplied_sum(number)
+            products = [tensor * factor(rank) for rank, tensor in enumerate(values_of_all(c.size, (5, 7), dtype))]
+
+            def all_reduce(group):
+                tensor = values(c.rank, (5, 7), dtype)
+                dist.all_reduce(tensor, op, group=group)
+                return [tensor]
+
+            def reduce(group):
+                tensor = values(c.rank, (5, 7), dtype)
+                dist.reduce(tensor, 0, op, group=group)
+                return [tensor]
+
+            def reduce_scatter(group):
+                inputs = [values(c.rank, (5, 7), dtype, index) for index in range(c.size)]
+                output = torch.empty(5, 7, dtype=dtype)
+                dist.reduce_scatter(output, inputs, op, group=group)
+                return [output, *inputs]  # inputs must not change
+
+            total = reduced("SUM", products)
+            mine = [values(c.rank, (5, 7), dtype, index) for index in range(c.size)]
+            parts = [tensor * factor(rank) for rank, tensor in enumerate(values_of_all(c.size, (5, 7), dtype, c.rank))]
+            c.check(f"all_reduce PREMUL_SUM {dtype}", all_reduce, [total], gloo=False)
+            c.check(f"reduce PREMUL_SUM {dtype}", reduce, [mine[0] if c.rank else total], gloo=False)
+            c.check(f"reduce_scatter PREMUL_SUM {dtype}", reduce_scatter, [reduced("SUM", parts), *mine], gloo=False)
+
+
+def premultiplied_sum(factor):
+    """Returns the ReduceOp for a number or a tensor of one element; torch 1.13 expects a list of tensors."""
+    is_list = compat.VERSION < (2, 0) and isinstance(factor, torch.Tensor)
+    return torch._C._distributed_c10d._make_nccl_premul_sum([factor] if is_list else factor)
+
+
 def check_layouts(c):
     """Tensors that are not contiguous, require gradients, or are in library-allocated memory."""
     all_values = values_of_all(c.size, (6, 8), torch.float32)
@@ -382,7 +435,8 @@ def check_groups(c):
 
 def run_all_checks():
     c = Checker()
-    for check in (check_reductions, check_data_movement, check_whole_tensors, check_coalesced, check_layouts, check_sparse,
+    for check in (check_reductions, check_data_movement, check_whole_tensors, check_coalesced, check_in_place_all_gather,
+                  check_premultiplied_sums, check_layouts, check_sparse,
                   check_point_to_point, check_asynchronous, check_groups):
         check(c)
     dist.destroy_process_group(c.gloo)

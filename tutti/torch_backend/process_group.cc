@@ -50,6 +50,30 @@ void check_list(const char* operation, const std::vector<at::Tensor>& list, int 
   }
 }
 
+// Checks that `whole` has the elements of `part` of all ranks.
+void check_whole(const char* operation, const at::Tensor& whole, const at::Tensor& part, int size) {
+  check_tensors(operation, {whole, part});
+  TORCH_CHECK(whole.scalar_type() == part.scalar_type() && whole.numel() == part.numel() * size,
+              operation, ": the larger tensor must have the type of the other and ", size,
+              " times its ", part.numel(), " elements, not ", whole.numel());
+}
+
+void check_pairs(const char* operation, const std::vector<at::Tensor>& outputs,
+                 const std::vector<at::Tensor>& inputs) {
+  TORCH_CHECK(outputs.size() == inputs.size(), operation, " needs as many outputs as inputs, not ",
+              outputs.size(), " and ", inputs.size());
+  check_tensors(operation, inputs);
+}
+
+// The input may be the part of the output that belongs to this rank.
+void all_gather_whole(Communicator& communicator, const at::Tensor& input, const at::Tensor& output,
+                      const CallOptions& call) {
+  const at::Tensor from = contiguous(input);
+  const at::Tensor to = contiguous(output);
+  communicator.all_gather(elements_of(from), elements_of(to), {}, call);
+  copy_back(to, output);
+}
+
 // Splits `tensor` along its first dimension into pieces of `splits` rows. Without `splits`: one
 // piece per rank, all equal.
 std::vector<at::Tensor> split(const char* operation, const at::Tensor& tensor,
@@ -218,17 +242,25 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::allgather(std::vector<Tensors>& out
 
 ProcessGroupDdl::WorkHandle ProcessGroupDdl::_allgather_base(
     at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
-  check_tensors("_allgather_base", {output, input});
-  TORCH_CHECK(
-      output.scalar_type() == input.scalar_type() && output.numel() == input.numel() * getSize(),
-      "_allgather_base: the output must have the type of the input and ", getSize(), " times its ",
-      input.numel(), " elements");
+  check_whole("_allgather_base", output, input, getSize());
   return start(OpType::_ALLGATHER_BASE, "ddl:all_gather_base", {output}, options.timeout,
                [input, output](Communicator& communicator, const CallOptions& call) {
-                 const at::Tensor from = contiguous(input);
-                 const at::Tensor to = contiguous(output);
-                 communicator.all_gather(elements_of(from), elements_of(to), {}, call);
-                 copy_back(to, output);
+                 all_gather_whole(communicator, input, output, call);
+               });
+}
+
+ProcessGroupDdl::WorkHandle ProcessGroupDdl::allgather_into_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+  constexpr const char* kName = "allgather_into_tensor_coalesced";
+  check_pairs(kName, outputs, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    check_whole(kName, outputs[i], inputs[i], getSize());
+  }
+  return start(OpType::_ALLGATHER_BASE, "ddl:all_gather_base_coalesced", outputs, options.timeout,
+               [inputs, outputs](Communicator& communicator, const CallOptions& call) {
+                 for (std::size_t i = 0; i < inputs.size(); ++i) {
+                   all_gather_whole(communicator, inputs[i], outputs[i], call);
+                 }
                });
 }
 
@@ -308,18 +340,23 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::scatter(Tensors& outputs, std::vect
 }
 
 ProcessGroupDdl::WorkHandle ProcessGroupDdl::start_reduce_scatter(
-    OpType type, const char* title, Tensors inputs, const at::Tensor& output,
+    OpType type, const char* title, std::vector<Tensors> inputs, const Tensors& outputs,
     const c10d::ReduceScatterOptions& options) {
-  const Reduction reduction(output.scalar_type(), options.reduceOp);
-  return start(type, title, {output}, options.timeout,
-               [inputs = std::move(inputs), output, reduction](Communicator& communicator,
-                                                               const CallOptions& call) {
-                 ConcatenatedTensor joined(inputs);
-                 joined.copy_in();
-                 const std::vector<std::int64_t> counts(inputs.size(), output.numel());
-                 const at::Tensor memory = contiguous(output);
-                 reduction.reduce_scatter(communicator, joined.whole(), memory, counts, call);
-                 copy_back(memory, output);
+  std::vector<Reduction> reductions;
+  for (const at::Tensor& output : outputs) {
+    reductions.emplace_back(output.scalar_type(), options.reduceOp);
+  }
+  return start(type, title, outputs, options.timeout,
+               [inputs = std::move(inputs), outputs, reductions](Communicator& communicator,
+                                                                 const CallOptions& call) {
+                 for (std::size_t i = 0; i < outputs.size(); ++i) {
+                   ConcatenatedTensor joined(inputs[i]);
+                   joined.copy_in();
+                   const std::vector<std::int64_t> counts(inputs[i].size(), outputs[i].numel());
+                   const at::Tensor memory = contiguous(outputs[i]);
+                   reductions[i].reduce_scatter(communicator, joined.whole(), memory, counts, call);
+                   copy_back(memory, outputs[i]);
+                 }
                });
 }
 
@@ -328,20 +365,29 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::reduce_scatter(
   const at::Tensor& output = only("reduce_scatter", outputs);
   TORCH_CHECK(inputs.size() == 1, "reduce_scatter needs one list of inputs, not ", inputs.size());
   check_list("reduce_scatter", inputs[0], getSize(), output);
-  return start_reduce_scatter(OpType::REDUCE_SCATTER, "ddl:reduce_scatter", inputs[0], output,
+  return start_reduce_scatter(OpType::REDUCE_SCATTER, "ddl:reduce_scatter", inputs, outputs,
                               options);
 }
 
 ProcessGroupDdl::WorkHandle ProcessGroupDdl::_reduce_scatter_base(
     at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) {
-  check_tensors("_reduce_scatter_base", {output, input});
-  TORCH_CHECK(
-      output.scalar_type() == input.scalar_type() && input.numel() == output.numel() * getSize(),
-      "_reduce_scatter_base: the input must have the type of the output and ", getSize(),
-      " times its ", output.numel(), " elements");
-  const at::Tensor flat = input.reshape({getSize(), output.numel()});
+  check_whole("_reduce_scatter_base", input, output, getSize());
+  const at::Tensor rows = input.reshape({getSize(), output.numel()});
   return start_reduce_scatter(OpType::_REDUCE_SCATTER_BASE, "ddl:reduce_scatter_base",
-                              flat.unbind(0), output, options);
+                              {rows.unbind(0)}, {output}, options);
+}
+
+ProcessGroupDdl::WorkHandle ProcessGroupDdl::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
+  constexpr const char* kName = "reduce_scatter_tensor_coalesced";
+  check_pairs(kName, outputs, inputs);
+  std::vector<Tensors> rows;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    check_whole(kName, inputs[i], outputs[i], getSize());
+    rows.push_back(inputs[i].reshape({getSize(), outputs[i].numel()}).unbind(0));
+  }
+  return start_reduce_scatter(OpType::_REDUCE_SCATTER_BASE, "ddl:reduce_scatter_base_coalesced",
+                              std::move(rows), outputs, options);
 }
 
 ProcessGroupDdl::WorkHandle ProcessGroupDdl::start_all_to_all(OpType type, const char* title,

@@ -52,6 +52,9 @@ class ProcessGroupDdl : public BackendBase {
                              const c10d::AllgatherOptions& options) override;
   WorkHandle allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                  const c10d::AllgatherOptions& options) override;
+  WorkHandle allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                             const c10d::AllgatherOptions& options)
+      TUTTI_OVERRIDE_SINCE_2;
   WorkHandle gather(std::vector<Tensors>& outputs, Tensors& inputs,
                     const c10d::GatherOptions& options) override;
   WorkHandle scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -60,6 +63,9 @@ class ProcessGroupDdl : public BackendBase {
                             const c10d::ReduceScatterOptions& options) override;
   WorkHandle _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                   const c10d::ReduceScatterOptions& options) override;
+  WorkHandle reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                             const c10d::ReduceScatterOptions& options)
+      TUTTI_OVERRIDE_SINCE_2;
   WorkHandle alltoall(Tensors& outputs, Tensors& inputs,
                       const c10d::AllToAllOptions& options) override;
   WorkHandle alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -82,8 +88,9 @@ class ProcessGroupDdl : public BackendBase {
                    std::chrono::milliseconds timeout, Body body);
   WorkHandle start_all_gather(c10d::OpType type, const char* title, const at::Tensor& input,
                               Tensors outputs, std::chrono::milliseconds timeout);
-  WorkHandle start_reduce_scatter(c10d::OpType type, const char* title, Tensors inputs,
-                                  const at::Tensor& output,
+  // `inputs`: for each output, one tensor per rank.
+  WorkHandle start_reduce_scatter(c10d::OpType type, const char* title, std::vector<Tensors> inputs,
+                                  const Tensors& outputs,
                                   const c10d::ReduceScatterOptions& options);
   WorkHandle start_all_to_all(c10d::OpType type, const char* title, Tensors inputs, Tensors outputs,
                               std::chrono::milliseconds timeout);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "tutti/torch_backend/compat.h"
 #include "tutti/torch_backend/tensors.h"
 
 namespace tutti::torch_backend {
@@ -54,7 +55,7 @@ std::optional<ReduceOp> logical(Wanted::RedOpType op) {
 }  // namespace
 
 Reduction::Reduction(at::ScalarType type, const c10d::ReduceOp& op)
-    : type_(type), carrier_(type), wanted_(op.op_) {
+    : type_(type), carrier_(type), wanted_(op.op_), factor_(factor_of(op)) {
   std::optional<ReduceOp> found;
   if (type == at::kBool) {
     carrier_ = at::kByte;
@@ -66,6 +67,8 @@ Reduction::Reduction(at::ScalarType type, const c10d::ReduceOp& op)
   } else if (is_bitwise(wanted_) && at::isIntegralType(type, false)) {
     reduces_bits_ = true;
     found = ReduceOp::kSum;
+  } else if (factor_) {
+    if (at::isFloatingType(type)) found = ReduceOp::kSum;
   } else {
     if (type == at::kShort) carrier_ = at::kInt;
     found = arithmetic(wanted_);
@@ -79,6 +82,10 @@ bool Reduction::compresses(const comm::Communicator* communicator, const at::Ten
   constexpr std::int64_t kLeast = 1024;  // below, latency dominates
   return communicator && communicator->layout().hosts.size() > 1 && type_ == at::kFloat &&
          tensor.numel() >= kLeast && (op_ == ReduceOp::kSum || op_ == ReduceOp::kAverage);
+}
+
+at::Tensor Reduction::scaled(const at::Tensor& tensor) const {
+  return factor_ ? tensor.mul(*factor_) : tensor;
 }
 
 at::Tensor Reduction::carried(const at::Tensor& tensor) const {
@@ -112,7 +119,7 @@ void Reduction::all_reduce(comm::Communicator& communicator, at::Tensor tensor,
     tensor.view(-1).copy_(reduced(communicator, tensor, call));
     return;
   }
-  const at::Tensor carrier = carried(tensor);
+  const at::Tensor carrier = carried(scaled(tensor));
   communicator.all_reduce(elements_of(carrier), op_, call);
   store(carrier, tensor);
 }
@@ -125,7 +132,7 @@ void Reduction::reduce(comm::Communicator& communicator, at::Tensor tensor, int 
     if (is_root) tensor.view(-1).copy_(result);
     return;
   }
-  const at::Tensor carrier = carried(tensor);
+  const at::Tensor carrier = carried(scaled(tensor));
   const Buffer buffer = elements_of(carrier);
   communicator.reduce(buffer, is_root ? buffer : Buffer{nullptr, 0, buffer.dtype}, op_, root, call);
   if (is_root) store(carrier, tensor);
@@ -140,7 +147,7 @@ void Reduction::reduce_scatter(comm::Communicator& communicator, const at::Tenso
     output.view(-1).copy_(reduced(communicator, input, call).narrow(0, begin, output.numel()));
     return;
   }
-  const at::Tensor from = carried(input);
+  const at::Tensor from = carried(scaled(input));
   const at::Tensor to = type_ == at::kShort ? at::empty_like(output, carrier_) : carried(output);
   std::vector<std::int64_t> carried_counts = counts;
   for (std::int64_t& count : carried_counts) count *= at::isComplexType(type_) ? 2 : 1;

@@ -8,6 +8,7 @@
 //   bool                            product, min, and                minimum of bytes
 //   bool                            xor                              lowest bit of the sum of bytes
 //   complex                         sum, average                     pairs of real numbers
+//   float, double, half, bfloat16   premultiplied sum                sum of tensors times the factors of their ranks
 //   integers                        and, or, xor                     all_gather, then a local reduction on each rank
 //
 // Combinations that are not in the table throw c10::Error; torch does not define them either.
@@ -15,6 +16,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
@@ -40,6 +42,8 @@ class Reduction {
                       const std::vector<std::int64_t>& counts, const comm::CallOptions& call) const;
 
  private:
+  // The tensor times the factor, as a copy; without a factor, the tensor.
+  at::Tensor scaled(const at::Tensor& tensor) const;
   // The tensor in the type that is reduced: a view, or a copy for int16.
   at::Tensor carried(const at::Tensor& tensor) const;
   void store(const at::Tensor& carrier, const at::Tensor& target) const;
@@ -50,6 +54,7 @@ class Reduction {
   at::ScalarType carrier_;
   ReduceOp op_ = ReduceOp::kSum;
   c10d::ReduceOp::RedOpType wanted_;
+  std::optional<at::Scalar> factor_;
   bool reduces_bits_ = false;
   bool is_parity_ = false;
 };
