@@ -55,6 +55,10 @@ void add_file_options(CLI::App& app, AnyFileOptions& options) {
       ->check(CLI::Range(0, 1024));
 }
 
+std::string chunks_text(std::int64_t chunks) {
+  return fmt::format("{} chunk{}", chunks, chunks == 1 ? "" : "s");
+}
+
 std::string shape_text(const Matrix& m) {
   return fmt::format("{} rows, {} columns, {}, {}", m.rows, m.columns,
                      m.is_sparse() ? fmt::format("{} entries", m.entries()) : "dense",
@@ -182,8 +186,8 @@ int run_learn_train(int argc, char** argv) {
   SavedModel model;
   if (is_streamed) {
     const auto file = std::make_shared<DataFile>(command.data);
-    fmt::print("{}: {} rows, {} columns in {} chunks\n", command.data, file->rows(),
-               file->schema().columns, file->chunks());
+    fmt::print("{}: {} rows, {} columns in {}\n", command.data, file->rows(),
+               file->schema().columns, chunks_text(file->chunks()));
     model = train(file, settings);
   } else {
     command.file.parse_strings = true;
@@ -329,7 +333,7 @@ int run_learn_info(int argc, char** argv) {
   const FileKind kind = options.kind.empty() ? kind_of(path) : parse_file_kind(options.kind);
   const DataSet data = read_any(path, options);
   fmt::print("{}: {}, {}\n", path, name_of(kind), shape_text(data.features));
-  if (kind == FileKind::kTutti) fmt::print("{} chunks\n", DataFile(path).chunks());
+  if (kind == FileKind::kTutti) fmt::print("{}\n", chunks_text(DataFile(path).chunks()));
   print_categories(data.categories);
   std::vector<double> values = data.labels;
   std::sort(values.begin(), values.end());

@@ -189,7 +189,8 @@ int simulate_script(const SimulateRequest& request, const lms::PlannerOptions& o
 }
 
 int run_simulate(int argc, char** argv) {
-  CLI::App app("Predicts memory and time of a training step with large model support");
+  CLI::App app("Predicts memory and time of a training step with large model support",
+               "tutti lms simulate");
   SimulateRequest request;
   add_options(app, request);
   try {

@@ -52,7 +52,8 @@ void check_data_folder(const Options& options);
 // Throws ConfigError if `folder` is not a run directory.
 void check_run(const std::filesystem::path& folder);
 
-// The options that a run was started with. Names from earlier releases are replaced by the current ones.
+// The options that a run was started with. Names from earlier releases are replaced by the current ones. Throws
+// ConfigError if config.toml cannot be read or names an unknown case.
 train::Request read_saved_options(const std::filesystem::path& folder);
 
 // Runs the training program (../libexec/tutti next to this one) as `ranks` processes on this host. If a launcher has

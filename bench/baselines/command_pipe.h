@@ -13,12 +13,14 @@
 namespace tutti::bench {
 
 // A separate thread reads commands and sleeps in read(). If the pipe closes, the driver has exited, and the process
-// exits too, even if its main thread is blocked in an operation that the other ranks have left.
+// exits too, even if its main thread is blocked in an operation that the other ranks have left. The object must exist
+// until the process exits or has received "quit".
 class CommandPipe {
  public:
   explicit CommandPipe(const std::string& path) : thread_([this, path] { read_lines(path); }) {
     thread_.detach();
   }
+  // Blocks until the next line arrives.
   std::string next() {
     MutexLock lock(mutex_);
     while (lines_.empty()) arrived_.wait(lock);

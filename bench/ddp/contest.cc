@@ -167,8 +167,8 @@ const Summary* DdpOutcome::find(const DdpCase& which) const {
 }
 
 double DdpOutcome::exposed(const std::string& system, const std::string& model,
-                           const std::string& way) const {
-  const Summary* whole = find({system, "step", model, way});
+                           const std::string& variant) const {
+  const Summary* whole = find({system, "step", model, variant});
   const Summary* local = find({system, "step", model, "local"});
   return whole && local ? std::max(0.0, whole->median - local->median) : -1;
 }
@@ -181,7 +181,7 @@ std::vector<DdpCase> cases_of(const DdpSettings& settings, const std::string& sy
     cases.push_back({system, "reduce", "caller", std::to_string(bytes)});
   }
   for (const std::string& model : settings.models) {
-    for (const char* way : {"sync", "local"}) cases.push_back({system, "step", model, way});
+    for (const char* variant : {"sync", "local"}) cases.push_back({system, "step", model, variant});
     if (is_ours && settings.hosts > 1) cases.push_back({system, "step", model, "bf16"});
   }
   return cases;

@@ -26,7 +26,7 @@ std::string name_of(const DdpCase& which) {
   return fmt::format("{} step", which.subject);
 }
 
-std::string way_of(const DdpCase& which) {
+std::string variant_text(const DdpCase& which) {
   if (which.kind == "reduce") return which.subject + " memory";
   if (which.variant == "sync") return "";
   return which.variant == "local" ? "no communication" : which.variant + " between hosts";
@@ -48,7 +48,8 @@ Row row_of(const DdpSettings& settings, const DdpCase& which, std::string metric
     row.fields["memory"] = which.subject;
   } else {
     row.fields["model"] = which.subject;
-    row.fields["way"] = which.variant;
+    row.fields["variant"] = which.variant;
+    row.fields["way"] = which.variant;  // deprecated name
   }
   return row;
 }
@@ -72,7 +73,7 @@ std::string text_of(const DdpSettings& settings, const DdpOutcome& outcome) {
         theirs && exposed >= 0 ? outcome.exposed("gloo", which.subject, "sync") : -1;
     if (!last.empty() && last != name_of(which)) table.add_gap();
     last = name_of(which);
-    table.add({last, which.system, way_of(which), format_seconds(seconds->median),
+    table.add({last, which.system, variant_text(which), format_seconds(seconds->median),
                fmt::format("{} .. {}", format_seconds(seconds->low), format_seconds(seconds->high)),
                theirs ? ratio_text(theirs->median, seconds->median) : "",
                exposed >= 0 ? format_seconds(exposed) : "", ratio_text(their_exposed, exposed)});

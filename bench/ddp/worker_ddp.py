@@ -4,8 +4,8 @@
   worker_ddp.py BACKEND FOLDER        command-<rank> and reply-<rank> are in FOLDER, see bench/harness/worker_group.h
 
   reduce MEMORY BYTES ITERATIONS      all_reduce of float32, checked first; answers the seconds of one
-  step MODEL WAY STEPS                training steps of DistributedDataParallel with SGD; answers the seconds of each
-                                      WAY: sync, local (no communication), or a form of compression
+  step MODEL VARIANT STEPS            training steps of DistributedDataParallel with SGD; answers the seconds of each
+                                      VARIANT: sync, local (no communication), or a form of compression
 """
 
 import os
@@ -123,7 +123,7 @@ class Worker:
             dist.all_reduce(tensor)
         return [(time.perf_counter() - begin) / int(iterations)]
 
-    def step(self, model, way, steps):
+    def step(self, model, variant, steps):
         if model not in self.trainers:
             self.trainers.clear()
             self.trainers[model] = Trainer(model)
@@ -131,8 +131,8 @@ class Worker:
         if self.backend == "ddl":
             import tutti.torch
 
-            tutti.torch.set_compression("none" if way in ("sync", "local") else way)
-        step = trainer.local_step if way == "local" else trainer.step
+            tutti.torch.set_compression("none" if variant in ("sync", "local") else variant)
+        step = trainer.local_step if variant == "local" else trainer.step
         step()
         times = []
         for _ in range(int(steps)):

@@ -24,7 +24,7 @@ struct GlmCase {
 const std::vector<GlmCase>& glm_cases();
 
 // Writes the input of the worker: `labels` (f64) and either `values` (f32, row-major) or `offsets` (i64), `indices`
-// (i32) and optionally `values` (f32); last `shape` (text: rows columns entries).
+// (i32) and optionally `values` (f32); last `shape` (text: rows columns entries). Throws IoError (DDL-8-70).
 void write_arrays(const learn::DataSet& data, const std::filesystem::path& folder);
 
 }  // namespace tutti::bench

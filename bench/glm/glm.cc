@@ -46,7 +46,8 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
       ->check(CLI::Range(1e-12, 1.0));
   app.add_option("--seconds", settings.seconds,
                  "a baseline whose last fit took longer is not run again [60]");
-  app.add_flag("!--no-baselines", settings.has_baselines, "measure only Tutti");
+  app.add_flag_callback(
+      "--no-baselines", [&settings] { settings.has_baselines = false; }, "measure only Tutti");
   app.add_flag_callback("--no-peers",
                         [&settings] {
                           warn_deprecated("option", "--no-peers", "--no-baselines");

@@ -18,16 +18,16 @@ struct LmsSettings {
   int size = 0;                           // of the input; 0: the larger recorded one of the case
   std::vector<double> fractions = {1, 0.75, 0.5,
                                    0.35};  // budgets as fractions of the peak without LMS
-  int steps = 6;
-  std::string directory = {};  // of the swap file
-  std::string plot = {};
+  int steps = 6;                           // per budget; the first three are not measured
+  std::string directory = {};              // of the swap file; empty: TMPDIR, else /var/tmp
+  std::string plot = {};                   // SVG file; empty: none
   RowFile row_file = {};
 };
 
 // One budget.
 struct LmsResult {
-  std::int64_t budget = 0;
-  double fraction = 0;
+  std::int64_t budget = 0;  // bytes
+  double fraction = 0;      // of the peak without LMS
   StepRun run;
   double predicted_seconds = 0;
   bool is_identical = false;  // losses and gradients are those of the run without LMS, bit for bit

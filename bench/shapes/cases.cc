@@ -56,7 +56,7 @@ bool parse_shapes(int argc, char** argv, ShapeSettings& settings) {
   std::vector<std::string> shapes, names;
   for (const DataShape& shape : kShapes) shapes.emplace_back(shape.name);
   for (const std::string_view name : kEstimators) names.emplace_back(name);
-  bool has_baselines = true;
+  bool has_no_baselines = false;
   app.add_option("--shape", settings.shapes, "shapes of data, comma-separated [all]")
       ->delimiter(',')
       ->check(CLI::IsMember(shapes));
@@ -73,7 +73,7 @@ bool parse_shapes(int argc, char** argv, ShapeSettings& settings) {
   app.add_option("--gap", settings.target, "relative gap of the objective to reach")
       ->check(CLI::Range(1e-9, 1.0))
       ->capture_default_str();
-  app.add_flag("!--no-baselines", has_baselines, "measure only Tutti");
+  app.add_flag("--no-baselines", has_no_baselines, "measure only Tutti");
   app.add_flag("--quick", settings.is_quick, "2 % of the rows, one fit of each, at most 5 s");
   settings.row_file.declare(app);
   try {
@@ -86,7 +86,7 @@ bool parse_shapes(int argc, char** argv, ShapeSettings& settings) {
   }
   if (settings.shapes.empty()) settings.shapes = shapes;
   if (settings.estimators.empty()) settings.estimators = names;
-  if (!has_baselines) settings.systems = "tutti";
+  if (has_no_baselines) settings.systems = "tutti";
   if (settings.is_quick) settings.scale = kQuickScale, settings.seconds = 5;
   return true;
 }

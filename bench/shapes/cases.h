@@ -13,8 +13,8 @@ namespace tutti::bench {
 
 struct DataShape {
   std::string_view name;  // also a function of shapes_data.py, which generates the data
-  std::string_view what;
-  std::int64_t rows = 0;
+  std::string_view what;  // description for the table
+  std::int64_t rows = 0;  // at scale 1
 };
 
 std::span<const DataShape> data_shapes();
@@ -23,7 +23,9 @@ std::span<const std::string_view> estimators();
 struct ShapeSettings {
   std::vector<std::string> shapes, estimators;  // names
   std::string systems = "all";                  // or "tutti"
-  double scale = 1, seconds = 20, target = 1e-4;
+  double scale = 1;                             // fraction of the rows
+  double seconds = 20;                          // limit of the CPU time of one fit
+  double target = 1e-4;                         // relative gap of the objective to reach
   std::uint64_t seed = 1;
   bool is_quick = false;
   RowFile row_file;

@@ -86,12 +86,12 @@ const ShapeFit* ShapeCell::ours() const {
   return fastest(true);
 }
 
-const ShapeFit* ShapeCell::best_peer() const {
+const ShapeFit* ShapeCell::best_baseline() const {
   return fastest(false);
 }
 
 double ShapeCell::ratio() const {
-  const ShapeFit *mine = ours(), *theirs = best_peer();
+  const ShapeFit *mine = ours(), *theirs = best_baseline();
   if (mine != nullptr && theirs != nullptr) return theirs->cpu / mine->cpu;
   if (mine == nullptr) return theirs == nullptr ? 0 : theirs->cpu / limit;
   return limited.empty() ? 0 : limit / mine->cpu;
@@ -117,10 +117,10 @@ std::vector<Row> rows_of(const ShapeCell& cell) {
     add(fit, "time", fit.wall, "s");
   }
   if (const ShapeFit* ours = cell.ours(); ours != nullptr && cell.ratio() > 0) {
-    const ShapeFit* peer = cell.best_peer();
+    const ShapeFit* baseline = cell.best_baseline();
     add(*ours, "ratio", cell.ratio(), "x");
-    set_baseline(rows.back(), peer != nullptr ? peer->system : cell.limited.front());
-    rows.back().fields["is_lower_bound"] = peer == nullptr;
+    set_baseline(rows.back(), baseline != nullptr ? baseline->system : cell.limited.front());
+    rows.back().fields["is_lower_bound"] = baseline == nullptr;
   }
   return rows;
 }
@@ -146,17 +146,21 @@ bool has_lower_score(const ShapeCell& cell) {
 }
 
 void add_cell(const ShapeCell& cell, Table& table) {
-  const ShapeFit *ours = cell.ours(), *peer = cell.best_peer();
+  const ShapeFit *ours = cell.ours(), *baseline = cell.best_baseline();
   const double ratio = cell.ratio();
   const bool is_limited =
       std::find(cell.limited.begin(), cell.limited.end(), kOurs) != cell.limited.end();
-  const std::string bound = ratio == 0 ? "" : ours == nullptr ? "<" : peer == nullptr ? ">" : "";
+  const std::string bound = ratio == 0            ? ""
+                            : ours == nullptr     ? "<"
+                            : baseline == nullptr ? ">"
+                                                  : "";
   table.add({cell.shape, cell.estimator,
              ours == nullptr && !is_limited ? "not reached" : seconds_of(ours, cell, is_limited),
              ours != nullptr ? format_seconds(ours->wall) : "",
              ours != nullptr ? quality_of(*ours, cell) : "", ours != nullptr ? ours->solver : "",
-             seconds_of(peer, cell, !cell.limited.empty()),
-             peer != nullptr ? quality_of(*peer, cell) : "", peer != nullptr ? peer->system : "",
+             seconds_of(baseline, cell, !cell.limited.empty()),
+             baseline != nullptr ? quality_of(*baseline, cell) : "",
+             baseline != nullptr ? baseline->system : "",
              ratio > 0 ? bound + format_digits(ratio) : "",
              fmt::format("{} {}", ratio > 0 && ratio < 1 ? "slower" : "",
                          has_lower_score(cell) ? "lower score" : "")});
@@ -176,8 +180,8 @@ std::string summary_of(const std::vector<ShapeCell>& cells) {
 }  // namespace
 
 std::string text_of(const std::vector<ShapeCell>& cells) {
-  Table table({"shape", "estimator", "tutti CPU", "wall", "gap or score", "solver", "best peer CPU",
-               "gap or score", "best peer", "ratio", ""});
+  Table table({"shape", "estimator", "tutti CPU", "wall", "gap or score", "solver",
+               "best baseline CPU", "gap or score", "best baseline", "ratio", ""});
   std::string errors;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0 && cells[i].shape != cells[i - 1].shape) table.add_gap();

@@ -33,9 +33,9 @@ struct ShapeCell {
   // The fastest fit of Tutti, or of the other systems, whose result is good enough; null: none. A score is good enough
   // if it is at most kScoreMargin below Tutti's.
   const ShapeFit* ours() const;
-  const ShapeFit* best_peer() const;
-  // CPU time of the best peer divided by Tutti's. If all peers exceed the limit, it is the limit divided by Tutti's; if
-  // Tutti exceeds it, the best peer's divided by the limit. 0: no comparison.
+  const ShapeFit* best_baseline() const;
+  // CPU time of the best baseline divided by Tutti's. If all baselines exceed the limit, it is the limit divided by
+  // Tutti's; if Tutti exceeds it, the best baseline's divided by the limit. 0: no comparison.
   double ratio() const;
   bool is_good(const ShapeFit& fit) const;
 

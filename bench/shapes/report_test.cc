@@ -53,14 +53,14 @@ TEST(ShapeReport, ComparesTheFastestFitsOfEqualObjective) {
       cell({linear("tutti", 1, 120), linear("tutti", 2, 100.5), linear("saga", 0.1, 130),
             linear("lbfgs", 4, 100), linear("newton", 6, 100)});
   EXPECT_EQ(one.ours()->cpu, 2);
-  EXPECT_EQ(one.best_peer()->system, "lbfgs");
+  EXPECT_EQ(one.best_baseline()->system, "lbfgs");
   EXPECT_EQ(one.ratio(), 2);
 }
 
 TEST(ShapeReport, AScoreFarBelowOursIsNotEqual) {
   const ShapeCell one =
       cell({scored("tutti", 2, 0.9), scored("weak", 1, 0.8), scored("good", 3, 0.895)});
-  EXPECT_EQ(one.best_peer()->system, "good");
+  EXPECT_EQ(one.best_baseline()->system, "good");
   EXPECT_EQ(one.ratio(), 1.5);
   EXPECT_THAT(text_of({one}), testing::Not(testing::HasSubstr("lower score")));
   const ShapeCell worse = cell({scored("tutti", 2, 0.9), scored("better", 3, 0.95)});

@@ -40,7 +40,7 @@ class ShapeBench {
     try {
       run_worker("/usr/bin/python3", settings_.systems, common, folder.path());
       if (const auto newest = newest_peers(); newest && settings_.systems == "all")
-        run_worker(*newest, "peers", common, folder.path());
+        run_worker(*newest, "baselines", common, folder.path());
     } catch (const Error& error) {
       failures_ += fmt::format("{}\n", error.what());
     } catch (const Interrupted&) {

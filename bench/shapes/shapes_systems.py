@@ -144,7 +144,7 @@ def lasso_alpha(data):
     return 0.05 * float(np.abs(products).max()) / len(centred)
 
 
-def peers(estimator, data, alpha):
+def baselines(estimator, data, alpha):
     """Return the systems that Tutti is compared with: those of the Python that runs this."""
     if estimator in ("tree", "forest", "boosting"):
         return {**_tree(estimator, data), **_intelex(estimator, data, alpha)}

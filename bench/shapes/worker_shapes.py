@@ -2,7 +2,7 @@
 
   worker_shapes.py DIRECTORY SHAPE ROWS SEED ESTIMATORS SECONDS TARGET IS_QUICK SYSTEMS
 
-ESTIMATORS: names, comma-separated. SYSTEMS: all, tutti or peers. Every system is measured in a separate process with one thread, whose
+ESTIMATORS: names, comma-separated. SYSTEMS: all, tutti or baselines. Every system is measured in a separate process with one thread, whose
 CPU time is limited to SECONDS per fit. A linear system is run with increasing effort until its objective is within TARGET of the best
 one. Then that effort is repeated, and the medians are reported. Appends one line of JSON per effort to DIRECTORY/fits.
 """
@@ -152,9 +152,9 @@ def main():
         for estimator in estimators.split(","):
             cell = Cell(out, data, estimator, settings)
             cell.note("", columns=data.X.shape[1], entries=int(data.X.nnz if data.is_sparse else data.X.size))
-            if systems != "peers":
+            if systems != "baselines":
                 cell.measure_tutti()
-            for system, steps in shapes_systems.peers(estimator, data, cell.alpha).items() if systems != "tutti" else []:
+            for system, steps in shapes_systems.baselines(estimator, data, cell.alpha).items() if systems != "tutti" else []:
                 cell.measure(system, steps)
 
 

@@ -27,7 +27,9 @@ bool is_case_field(const Json& row, const std::string& name) {
   static const std::set<std::string> kOthers = {"bench",    "system",   "metric", "value", "unit",
                                                 "baseline", "peer",     "low",    "high",  "gap",
                                                 "samples",  "settings", "machine"};
-  const bool is_alias = name == "deal" && row.contains("map_by");  // deprecated name of map_by
+  // Deprecated names of map_by and variant.
+  const bool is_alias =
+      (name == "deal" && row.contains("map_by")) || (name == "way" && row.contains("variant"));
   return !is_alias && !kOthers.contains(name);
 }
 

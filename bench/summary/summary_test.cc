@@ -39,6 +39,13 @@ TEST(Summary, NamesTheMappingOnceIfBothOfItsNamesAreWritten) {
   EXPECT_EQ(comparisons_of(rows)[0].name, "1KiB, slot");
 }
 
+TEST(Summary, NamesTheVariantOnceIfBothOfItsNamesAreWritten) {
+  auto rows = example();
+  for (auto& row : rows) row["variant"] = row["way"] = "sync";
+  rows[1]["variant"] = rows[1]["way"] = "bf16";
+  EXPECT_EQ(comparisons_of(rows)[0].name, "1KiB, bf16");
+}
+
 TEST(Summary, ListsCasesInWhichABaselineWins) {
   auto comparisons = comparisons_of(example());
   EXPECT_THAT(text_of(comparisons), HasSubstr("allreduce: 4MiB: gloo is 2.00 times as fast"));

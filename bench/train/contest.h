@@ -24,16 +24,20 @@ const std::vector<TrainCase>& train_cases();
 struct TrainSettings {
   TrainCase train_case = train_cases().front();
   int ranks = 2;
-  std::vector<int> sides = {train_case.side};
-  int batch = train_case.batch;
-  int steps = 6, rounds = 2;
+  std::vector<int> sides = {train_case.side};  // of a sample, in pixels or voxels
+  int batch = train_case.batch;                // per rank
+  int steps = 6, rounds = 2;                   // measured steps per round; rounds of each system
   std::vector<std::string> baselines = {"torch-ddp"};
   RowFile row_file = {};
 };
 
-// Tutti on all ranks; on one rank alone; on as many ranks that train independently, which shows the speed of the CPUs
-// when all are busy; the slowest of these in each step, which is the bound for a step of all ranks; and the variants of
-// the baselines. The second to fourth are measured by the first, alternating with its own steps.
+// One line of the table:
+// - "tutti": all ranks;
+// - "tutti, 1 rank": one rank while the others are idle;
+// - "tutti, ranks apart": ranks that train independently, which shows the speed of the CPUs when all are busy;
+// - "tutti, slowest apart": the slowest of these in each step, the bound for a synchronous step;
+// - the variants of the baselines.
+// The program of "tutti" also measures the next three, in turns with its own steps.
 struct TrainSystem {
   std::string name;
   int ranks;

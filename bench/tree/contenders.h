@@ -16,7 +16,7 @@ struct TreeData {
 
 TreeResult measure_tutti(const TreeCase& one, const TreeSettings& settings, const TreeData& data);
 
-// Writes the input of the baselines: plain arrays x, y, x_test, y_test.
+// Writes the input of the baselines: plain arrays x, y, x_test, y_test. Throws IoError (DDL-8-12).
 void write_data(const TreeData& data, const std::filesystem::path& folder);
 // Throws CommError with the last lines of its output if the baseline fails, TimeoutError if it takes too long, and
 // Interrupted on Ctrl-C.

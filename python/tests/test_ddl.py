@@ -43,7 +43,7 @@ def test_a_rank_that_ends_early_is_named():
 def test_an_exception_on_one_rank_is_reported_on_all():
     for code, output in outcome("raise"):
         assert code == 3, output
-        assert "gave up: RuntimeError: the data of this rank are broken" in output
+        assert "cannot continue: RuntimeError: the data of this rank are broken" in output
 
 
 def test_a_stopped_rank_is_named_and_the_tensor_fails():

@@ -51,7 +51,8 @@ class LMS:
         Limit of resident tensor memory, in bytes or as text ("2GiB"). "auto": 90 % of the memory that is available to
         the process.
     mode : {"auto", "swap", "recompute", "full", "off"}, default="auto"
-        "full" also plans the movement of parameters, gradients and optimizer state. "off" disables everything.
+        "auto": swap or recompute a tensor, whichever is faster. "swap", "recompute": only swap; recompute where
+        possible. "full": as "auto", and also move parameters, gradients and optimizer state. "off": disabled.
     swap_dir : str or path, default=""
         Directory on a local disk for the swap file. Empty: TUTTI_LMS_DIR, else TMPDIR, else /var/tmp.
     ranks : int, default=1
@@ -62,6 +63,13 @@ class LMS:
     **options
         `lms`, `lms_frac`, `swapout_threshold`, `swapin_ahead`, `swapin_groupby`, `sync_mode`, `autotune`,
         `autotune_plot` (SVG file that is written at the end), `compaction`.
+
+    Raises
+    ------
+    tutti.job.ConfigError
+        An option is unknown or invalid.
+    RuntimeError
+        In a torch operator that needs more than the budget (DDL-5-70); the message names it and a sufficient budget.
     """
 
     def __init__(self, budget="auto", mode="auto", swap_dir="", ranks=1, tiling=False, **options):
@@ -73,7 +81,9 @@ class LMS:
         _torch.lms_check(self._values)
 
     def start(self):
-        """Enable large model support for the process. Only one object can be enabled at a time."""
+        """Enable large model support for the process. Raises `ConfigError` if it is enabled already, and `IoError` if
+        the swap file cannot be created.
+        """
         if self._values["mode"] != "off":
             _torch.lms_start(self._values, self._ranks)
         return self
@@ -106,7 +116,9 @@ class LMS:
         return json.loads(_torch.lms_report_json()) if as_dict else _torch.lms_report()
 
     def plot(self, path):
-        """Write an SVG file with the memory over time of the last step, with and without large model support."""
+        """Write an SVG file with the memory over time of the last step, with and without large model support. Raises
+        `ConfigError` before the first complete step.
+        """
         Path(path).write_text(_torch.lms_report_svg(), encoding="utf-8")
 
     def trace(self):

@@ -25,23 +25,23 @@ def all_reduces(count=1000):
         dist.all_reduce(torch.ones(count))
 
 
-def killed(way):
+def killed(variant):
     all_reduces()
     if dist.get_rank() == FAULTY:
         os.kill(os.getpid(), signal.SIGKILL)
-    if way == "asynchronous":
+    if variant == "asynchronous":
         dist.all_reduce(torch.ones(1 << 20), async_op=True).get_future().wait()
-    elif way == "message":
+    elif variant == "message":
         dist.recv(torch.ones(1), FAULTY)
     else:
         dist.all_reduce(torch.ones(5))
 
 
 def test_a_killed_rank_is_named():
-    for way in ("blocking", "asynchronous", "message"):
+    for variant in ("blocking", "asynchronous", "message"):
         begin = time.monotonic()
-        for text in errors_of_others(ranks.Job(3, killed, way), 3):
-            assert re.search(r"DDL-4-04 Rank 1 on \S+ \(process \d+\) is dead", text), (way, text)
+        for text in errors_of_others(ranks.Job(3, killed, variant), 3):
+            assert re.search(r"DDL-4-04 Rank 1 on \S+ \(process \d+\) is dead", text), (variant, text)
         assert time.monotonic() - begin < ranks.TIMEOUT / 2
 
 
@@ -74,16 +74,16 @@ def test_a_stopped_rank_is_named_after_the_timeout():
     finally:
         os.kill(job.processes[FAULTY].pid, signal.SIGKILL)
         job.end()
-    assert re.search(r"DDL-4-05 Rank 0 gave up all_reduce .* rank 1 .*stopped by a signal", text), text
+    assert re.search(r"DDL-4-05 Rank 0 timed out in all_reduce .* rank 1 .*stopped by a signal", text), text
 
 
-def differ(way):
+def differ(variant):
     is_faulty = dist.get_rank() == FAULTY
-    if way == "size":
+    if variant == "size":
         dist.all_reduce(torch.ones(8 if is_faulty else 7))
-    elif way == "type":
+    elif variant == "type":
         dist.all_reduce(torch.ones(7, dtype=torch.float64 if is_faulty else torch.float32))
-    elif way == "operation":
+    elif variant == "operation":
         dist.all_reduce(torch.ones(7), dist.ReduceOp.MAX if is_faulty else dist.ReduceOp.SUM)
     elif is_faulty:
         dist.barrier()
@@ -94,9 +94,9 @@ def differ(way):
 def test_mismatched_calls_name_both_sides():
     sides = {"size": ("7 x f32", "8 x f32"), "type": ("7 x f32", "7 x f64"), "operation": ("sum", "max"),
              "collective": ("broadcast", "barrier")}
-    for way, expected in sides.items():
-        for outcome in ranks.Job(3, differ, way).outcomes():
-            assert "DDL-4-02" in outcome[0] and all(text in outcome[0] for text in expected), (way, outcome[0])
+    for variant, expected in sides.items():
+        for outcome in ranks.Job(3, differ, variant).outcomes():
+            assert "DDL-4-02" in outcome[0] and all(text in outcome[0] for text in expected), (variant, outcome[0])
 
 
 def exits_with_error():
@@ -112,20 +112,20 @@ def test_a_rank_that_ends_with_an_error_is_named():
     assert "an error of the script" in outcomes[1][0]
 
 
-def late(way):
-    group = dist.new_group(timeout=timedelta(seconds=0.3)) if way == "group" else None
+def late(variant):
+    group = dist.new_group(timeout=timedelta(seconds=0.3)) if variant == "group" else None
     if dist.get_rank() == FAULTY:
         while True:  # until it learns that the others have aborted
             dist.recv(torch.zeros(1), 0)
-    if way == "wait":
+    if variant == "wait":
         work = dist.all_reduce(torch.ones(1), async_op=True)
         work.wait(timedelta(seconds=0.2))
     dist.all_reduce(torch.ones(1), group=group)
 
 
 def test_groups_and_waits_have_separate_timeouts():
-    for way, expected in (("group", "DDL-4-05 Rank 0 gave up"), ("wait", "DDL-4-05 the operation was not complete within the timeout of wait(), 200 ms")):
-        job = ranks.Job(2, late, way)
+    for variant, expected in (("group", "DDL-4-05 Rank 0 timed out"), ("wait", "DDL-4-05 the operation was not complete within the timeout of wait(), 200 ms")):
+        job = ranks.Job(2, late, variant)
         try:
             assert job.pipes[0].poll(ranks.TIMEOUT), "rank 0 hangs"
             text = job.pipes[0].recv()[0]

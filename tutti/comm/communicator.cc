@@ -92,9 +92,9 @@ void Communicator::check() const {
 }
 void Communicator::abandon(const std::string& reason) {
   state_->fork_guard.require_parent();
-  state_->job->monitor.abandon(
-      Result::failure(ErrorKind::kComm, Monitor::kAbandoned,
-                      fmt::format("{} gave up: {}", state_->membership->name_of(rank()), reason)));
+  state_->job->monitor.abandon(Result::failure(
+      ErrorKind::kComm, Monitor::kAbandoned,
+      fmt::format("{} cannot continue: {}", state_->membership->name_of(rank()), reason)));
 }
 std::string Communicator::description() const {
   const std::string& tuning = state_->tuning;

@@ -59,7 +59,7 @@ TEST(Abandoned, EveryRankGetsTheMessage) {
       all_reduce(comm, 10);
     });
     EXPECT_THAT(errors, Each(AllOf(HasSubstr("DDL-4-13"), HasSubstr("rank 1 on"),
-                                   HasSubstr("gave up: ValueError: no data"))));
+                                   HasSubstr("cannot continue: ValueError: no data"))));
   }
 }
 
@@ -121,7 +121,7 @@ TEST_P(Disagreement, LaterCallsFailWithTheSameMessage) {
   EXPECT_THAT(errors, Each(HasSubstr("DDL-4-02")));
 }
 
-TEST_P(Disagreement, MissingRankEndsInATimeOutThatNamesIt) {
+TEST_P(Disagreement, MissingRankEndsInATimeoutThatNamesIt) {
   const auto errors = errors_of(
       GetParam(),
       [&](Communicator& comm) {
@@ -147,7 +147,7 @@ TEST_P(Disagreement, MissingRankEndsInATimeOutThatNamesIt) {
   }
 }
 
-TEST(Stall, ACallMayHaveItsOwnTimeOut) {
+TEST(Stall, ACallMayHaveASeparateTimeout) {
   const auto errors = errors_of(host_names({2}), [](Communicator& comm) {
     if (comm.rank() == 0) comm.barrier({.timeout = 0.2});
     for (;;) {
@@ -202,7 +202,7 @@ class RunFolder : public testing::Test {
   std::filesystem::path path_;
 };
 
-TEST_F(RunFolder, AStalledRankIsNamedAndTheJobGoesOn) {
+TEST_F(RunFolder, AStalledRankIsNamedAndTheJobContinues) {
   ThreadWorld world(2, host_names({1, 1}));
   std::thread other([&] {
     world.run([&](Transport& transport) {

@@ -24,10 +24,11 @@ class CsvFile {
  public:
   explicit CsvFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Appends a row. An existing file keeps its columns; a new file gets those of its first row. Metrics that the row
-  // does not have are written as 0; metrics without a column are dropped.
+  // Appends a row and flushes it to the page cache. An existing file keeps its columns; a new file gets those of its
+  // first row. Metrics that the row does not have are written as 0; metrics without a column are dropped. Write errors,
+  // such as a full disk, are ignored: training continues without the row.
   void append(const StepRow& row);
-  // Appends rows, then sorts all rows of the file by step.
+  // Adds rows and replaces the file with all rows sorted by step. Throws IoError (DDL-7-64) if it cannot be written.
   void insert(const std::vector<StepRow>& rows);
   bool is_open() const { return stream_.is_open(); }
 

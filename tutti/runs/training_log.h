@@ -27,7 +27,8 @@ std::filesystem::path new_run_folder(const std::filesystem::path& runs,
 os::FileLock lock_run(const std::filesystem::path& folder);
 
 // Writer for the metrics and events of a training run. Rank 0 writes metrics.csv, validation.csv, TensorBoard and its
-// events. On other ranks only events() writes; the other functions do nothing. Only events() is thread-safe.
+// events. On other ranks only events() writes; the other functions do nothing. Failed writes of rows are ignored. Only
+// events() is thread-safe.
 class RunLog {
  public:
   RunLog(std::filesystem::path folder, int rank);
@@ -36,7 +37,8 @@ class RunLog {
   // Appends a row to metrics.csv, and a scalar per metric to TensorBoard. The columns are those of the first row.
   // Before a resumed run appends, call cut_metrics() to remove the rows of the steps that it repeats.
   void step(std::int64_t step, double epoch, const Metrics& metrics);
-  // Same, for steps that other groups of ranks took meanwhile; the rows are inserted in step order.
+  // Same, for steps that other groups of ranks took meanwhile; the rows are inserted in step order. Throws IoError
+  // (DDL-7-64) if metrics.csv cannot be written.
   void steps_of_others(const std::vector<StepRow>& rows);
   // Appends a row to validation.csv, and an event and a TensorBoard scalar per metric.
   void validation(std::int64_t step, double epoch, const Metrics& metrics);

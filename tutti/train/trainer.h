@@ -64,7 +64,7 @@ SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const Tra
                          const std::filesystem::path& plots);
 
 // Loads the best weights of a run, or the newest if there are none, into the network. Collective: rank 0 reads them.
-// `channels_last` must be as in training.
+// `channels_last` must be as in training. Throws IoError if there is no checkpoint or it does not fit the network.
 void load_weights(torch::nn::Module& model, const std::filesystem::path& folder,
                   comm::Communicator& communicator, bool channels_last);
 

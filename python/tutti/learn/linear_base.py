@@ -118,8 +118,9 @@ class Linear(BaseEstimator):
         if any(result["is_interrupted"] for result in results):
             warnings.warn("the fit was interrupted; the model is that of the last iteration", ConvergenceWarning, stacklevel=3)
         elif not all(result["has_converged"] for result in results) and self.n_iter_ < self.max_iter:
-            warnings.warn(f"the duality gap stays at {self.dual_gap_:.3g}, above tol={self.tol:g} of the objective: it is limited by "
-                          f"floating-point precision. Pass float64 data or increase tol", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"the duality gap stays at {self.dual_gap_:.3g}, above tol={self.tol:g} times the objective "
+                          f"{self.objective_:.6g}: it is limited by floating-point precision. Pass float64 data or increase "
+                          f"tol", ConvergenceWarning, stacklevel=3)
         elif not all(result["has_converged"] for result in results):
             warnings.warn(f"the duality gap is {self.dual_gap_:.3g} after max_iter={self.max_iter}. Increase max_iter or tol",
                           ConvergenceWarning, stacklevel=3)

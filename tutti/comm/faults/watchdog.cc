@@ -41,7 +41,7 @@ Result Watchdog::on_stall(int rank, std::int64_t waited) {
   if (may_wait) return Result::ok();
   return Result::failure(
       ErrorKind::kTimeout, "DDL-4-05",
-      fmt::format("Rank {} gave up {} after {:.1f} s: {}. Raise the option timeout if "
+      fmt::format("Rank {} timed out in {} after {:.1f} s: {}. Raise the option timeout if "
                   "it only needs longer.",
                   membership_->rank(), record_.text(), seconds(waited), describe(rank)));
 }

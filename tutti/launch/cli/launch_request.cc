@@ -146,10 +146,10 @@ bool needs_no_checks(const CommandLine& line) {
 }
 
 void probe_hosts(const CommandLine& line, const LaunchRequest& request, const BuildInfo& own,
-                 bool everybody, Facts* facts) {
+                 bool probes_all, Facts* facts) {
   const Question question = make_question(request);
   std::vector<std::string> names = question.peers;
-  if (needs_no_checks(line) && !everybody) names.resize(1);
+  if (needs_no_checks(line) && !probes_all) names.resize(1);
   if (names.size() == 1 && is_this_host(names[0])) {
     facts->hosts.push_back(
         {.name = names[0], .is_here = true, .report = make_report(question, own.version)});
@@ -205,7 +205,7 @@ LaunchRequest parse_request(const CommandLine& line, const BuildInfo& own) {
 }
 
 Facts find_facts(const CommandLine& line, const LaunchRequest& request, const BuildInfo& own,
-                 bool everybody) {
+                 bool probes_all) {
   Facts facts{
       .version = own.version,
       .mpi = request.mpi && request.mpi->launcher->crosses_hosts ? request.mpi->title() : "",
@@ -214,16 +214,16 @@ Facts find_facts(const CommandLine& line, const LaunchRequest& request, const Bu
       .port = std::atoi(text_of("MASTER_PORT").c_str()),
       .shapes_may_differ = request.rankfile.has_value()};
   const std::string& topology = line.options.text("topology");
-  const bool asks_nobody = !topology.empty() && needs_no_checks(line) && !everybody;
-  if (asks_nobody) {
+  const bool needs_no_probe = !topology.empty() && needs_no_checks(line) && !probes_all;
+  if (needs_no_probe) {
     for (const Host& host : request.hosts)
       facts.hosts.push_back({.name = host.name, .report = Report{}});
   } else {
-    probe_hosts(line, request, own, everybody, &facts);
+    probe_hosts(line, request, own, probes_all, &facts);
   }
   for (HostFacts& host : facts.hosts) {
     if (topology.empty() || !host.report) continue;
-    if (!asks_nobody) host.real_machine = std::move(host.report->machine);
+    if (!needs_no_probe) host.real_machine = std::move(host.report->machine);
     host.report->machine = read_machine(topology, host.name);
   }
   return facts;

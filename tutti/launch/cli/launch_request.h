@@ -31,10 +31,9 @@ struct LaunchRequest {
 LaunchRequest parse_request(const CommandLine& line, const BuildInfo& own);
 
 // Collects facts about the hosts. Probes all of them; with skipchecks only the first, and none if the topology comes
-// from a file. The last argument makes it probe all hosts in any case. Throws ConfigError if a topology file
-// cannot be read.
+// from a file. With `probes_all` it probes all hosts in any case. Throws ConfigError if a topology file cannot be read.
 Facts find_facts(const CommandLine& line, const LaunchRequest& request, const BuildInfo& own,
-                 bool everybody);
+                 bool probes_all);
 
 // Places the ranks. Throws ConfigError if they do not fit.
 Rankfile make_rankfile(const LaunchRequest& request, const Facts& facts);

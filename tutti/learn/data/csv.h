@@ -30,10 +30,11 @@ struct CsvOptions {
 // Throws IoError, which names file, line, column and the error; there are no partial results.
 DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
-// Parses text in memory; `name` replaces the file name in error messages.
+// Parses text in memory; `name` replaces the file name in error messages. Throws as read_csv.
 DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions& options = {});
 
 // Writes a header (label, c0, c1, ...), then the label and the features of each row. Categories are written as strings.
+// Throws IoError if the file cannot be written.
 void write_csv(const std::filesystem::path& path, const DataSet& data);
 
 }  // namespace tutti::learn

@@ -37,6 +37,7 @@ class DataFileWriter {
 
   // Writes one chunk. Throws ConfigError if it does not match the schema, IoError if it cannot be written.
   void add(const DataSet& rows);
+  // Writes the index and gives the file its name. Throws IoError if it cannot be written.
   void finish();
 
   struct Chunk {
@@ -125,7 +126,8 @@ class DataFile {
   std::vector<DataFileWriter::Chunk> index_;
 };
 
-// Writes `data` in chunks of `chunk_rows` rows; 0: chunks of about 8 MiB.
+// Writes `data` in chunks of `chunk_rows` rows; 0: chunks of about 8 MiB. Throws as DataFileWriter; an existing file is
+// then unchanged.
 void write_data_file(const std::filesystem::path& path, const DataSet& data,
                      std::int64_t chunk_rows = 0);
 

@@ -13,10 +13,11 @@ namespace tutti::learn {
 DataSet read_npy(const std::filesystem::path& path);
 
 // Reads a compressed or uncompressed .npz file. Features: `X`, or `data`, `indices`, `indptr` and `shape` as written by
-// scipy.sparse.save_npz (CSR, CSC). Optional labels: `y`; optional weights: `sample_weight`.
+// scipy.sparse.save_npz (CSR, CSC). Optional labels: `y`; optional weights: `sample_weight`. Throws as
+// read_npy.
 DataSet read_npz(const std::filesystem::path& path);
 
-// Decode bytes in memory, which are copied; `name` replaces the file name in error messages.
+// Decode bytes in memory, which are copied; `name` replaces the file name in error messages. Throw as read_npy.
 DataSet parse_npy(std::string_view bytes, std::string_view name);
 DataSet parse_npz(std::string_view bytes, std::string_view name);
 

@@ -36,25 +36,25 @@ class RowStream {
   std::int64_t bytes_read() const { return bytes_read_; }
   std::string_view engine() const { return queue_->name(); }
 
-  // body(rows, first) receives the features of a chunk, valid until it returns; `first` is the index of its first row
-  // in the file. Each chunk is visited once, in order. A chunk is verified on first arrival: throws IoError if it is
-  // damaged, ConfigError if a value is not finite.
   using Body = std::function<void(const Matrix& rows, std::int64_t first)>;
+  // Visits each chunk once, in order. body(rows, first) receives the features of a chunk, valid until it returns;
+  // `first` is the index of its first row in the file. A chunk is verified on first arrival: throws IoError if it is
+  // damaged, ConfigError if a value is not finite.
   void for_chunks(Threads& threads, const Body& body);
   // Visits only the resident chunks, in order. There is at least one.
   void for_residents(Threads& threads, const Body& body);
   // Visits only the other chunks among [begin, end).
   void for_others(Threads& threads, std::int64_t begin, std::int64_t end, const Body& body);
 
-  // Visits an ascending list of dense chunks with all threads, without a barrier after each chunk. The blocks of
-  // `block_rows` rows of a chunk are divided into `parts` contiguous ranges. body(part, rows, first, begin, end)
-  // receives the rows [begin, end) of a chunk; calls of one part are sequential and in order. A call may see rows of a
-  // chunk that later proves to be damaged; the pass then throws.
   struct Partition {
     std::int64_t parts, block_rows;
   };
   using PartBody = std::function<void(std::int64_t part, const Matrix& rows, std::int64_t first,
                                       std::int64_t begin, std::int64_t end)>;
+  // Visits an ascending list of dense chunks with all threads, without a barrier after each chunk. The blocks of
+  // `block_rows` rows of a chunk are divided into `parts` contiguous ranges. body(part, rows, first, begin, end)
+  // receives the rows [begin, end) of a chunk; calls of one part are sequential and in order. A call may see rows of a
+  // chunk that later proves to be damaged; the pass then throws.
   void for_parts(Threads& threads, const std::vector<std::int64_t>& chunks,
                  const Partition& partition, const PartBody& body);
 

@@ -20,11 +20,11 @@ struct SvmlightOptions {
 // Throws IoError, which names file, line and error; a file without rows is an error too. There are no partial results.
 DataSet read_svmlight(const std::filesystem::path& path, const SvmlightOptions& options = {});
 
-// Parses text in memory; `name` replaces the file name in error messages.
+// Parses text in memory; `name` replaces the file name in error messages. Throws as read_svmlight.
 DataSet parse_svmlight(std::string_view text, std::string_view name,
                        const SvmlightOptions& options = {});
 
-// Writes one-based indices, and values that read back bitwise identical.
+// Writes one-based indices, and values that read back bitwise identical. Throws IoError if the file cannot be written.
 void write_svmlight(const std::filesystem::path& path, const DataSet& data);
 
 }  // namespace tutti::learn

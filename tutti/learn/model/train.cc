@@ -90,7 +90,7 @@ using FitOne = std::function<GlmModel(std::span<const double> labels, const GlmO
 template <class Model>
 void warn_of(const Model& found, const TrainSettings& settings) {
   if (found.has_converged || (settings.should_stop && settings.should_stop())) return;
-  log::warning("the duality gap is {:.2g}, above --tolerance {:g} of the objective {:.8g}; {}",
+  log::warning("the duality gap is {:.2g}, above --tolerance {:g} times the objective {:.8g}; {}",
                found.dual_gap, settings.options.number("tolerance"), found.objective,
                static_cast<int>(found.history.size()) < count_of(settings.options, "max_iterations")
                    ? "it is limited by floating-point precision: use --f64"

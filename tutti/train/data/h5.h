@@ -25,7 +25,7 @@ class H5File {
   H5File& operator=(H5File&&) = delete;
 
   // Appends rows of `row_shape` f32 values to the data set `name` (`group/name` for one in a group). Creates the data
-  // set, compressed, if it does not exist.
+  // set, compressed, if it does not exist. Throws IoError, for example if the disk is full.
   void append(const std::string& name, std::span<const std::int64_t> row_shape,
               std::span<const float> values);
   // Flushes and closes the file; with kCreate it now has its final name. Throws IoError.

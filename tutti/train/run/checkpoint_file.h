@@ -44,8 +44,9 @@ class CheckpointFolder {
   CheckpointFolder(std::filesystem::path folder, int keep);
 
   // Writes a checkpoint, then removes the oldest ones except `keep`, and those of later steps, which were unreadable
-  // when the run was resumed from an earlier one.
+  // when the run was resumed from an earlier one. Throws as write_checkpoint; no checkpoint is removed then.
   void write(const Checkpoint& checkpoint);
+  // Replaces `best.ckpt`. Throws as write_checkpoint.
   void write_best(const Checkpoint& checkpoint);
   // The newest readable checkpoint; damaged ones are skipped with a warning. Throws IoError if a later release has
   // written it, or if the directory or a file cannot be opened: resuming from an earlier one would discard it.

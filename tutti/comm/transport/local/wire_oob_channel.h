@@ -17,7 +17,9 @@ class WireOobChannel {
   // `wire` must be connected and must outlive this object. `size`: number of ranks of the job, including this one.
   WireOobChannel(Wire& wire, int size);
 
+  // Sends a message in the background. Never blocks. It is lost if the peer has exited.
   void send(int peer, const std::string& text);
+  // Returns the next message that has arrived, if any.
   std::optional<OutOfBandMessage> next();
 
  private:

@@ -56,8 +56,8 @@ class RunningCollective : public Transfer {
   RunningCollective(const RunningCollective&) = delete;
   RunningCollective& operator=(const RunningCollective&) = delete;
   ~RunningCollective() override {
-    if (through_ == requests_.size()) return;
-    cancel_state_->has_given_up = cancel_state_->has_abandoned = true;
+    if (completed_ == requests_.size()) return;
+    cancel_state_->has_abandoned = true;
     new Memory(std::move(memory_));  // leaked: MPI may still access it
   }
 
@@ -103,9 +103,9 @@ class RunningCollective : public Transfer {
 
   Result test(bool* finished) override {
     const auto lock = MpiCalls::guard();
-    for (; through_ < requests_.size(); ++through_) {
+    for (; completed_ < requests_.size(); ++completed_) {
       int flag = 0;
-      Result outcome = mpi_result(MPI_Test(&requests_[through_], &flag, MPI_STATUS_IGNORE),
+      Result outcome = mpi_result(MPI_Test(&requests_[completed_], &flag, MPI_STATUS_IGNORE),
                                   "a collective of MPI");
       *finished = false;
       if (!outcome || !flag) return outcome;
@@ -142,7 +142,7 @@ class RunningCollective : public Transfer {
   Memory memory_;
   void* copy_back_ = nullptr;
   std::vector<MPI_Request> requests_;
-  std::size_t through_ = 0;
+  std::size_t completed_ = 0;
 };
 
 }  // namespace

@@ -47,47 +47,46 @@ std::unique_ptr<Transfer> MpiTransfer::receive(MPI_Comm communicator, int peer, 
 Result MpiTransfer::test(bool* finished) {
   *finished = false;
   const auto lock = MpiCalls::guard();
-  while (outcome_ && pieces_through_ < requests_.size()) {
+  while (outcome_ && completed_ < requests_.size()) {
     MPI_Status status;
     int flag = 0;
-    const int code = MPI_Test(&requests_[pieces_through_], &flag, &status);
+    const int code = MPI_Test(&requests_[completed_], &flag, &status);
     outcome_ = mpi_result(code, is_receive_ ? "MPI_Irecv" : "MPI_Isend");
     if (outcome_ && !flag) return Result::ok();
     if (outcome_ && is_receive_) outcome_ = check_size(status);
-    ++pieces_through_;
+    ++completed_;
   }
   *finished = outcome_.is_ok();
   return outcome_;
 }
 
 Result MpiTransfer::check_size(const MPI_Status& status) const {
-  const std::size_t wanted = std::min(kPieceBytes, bytes_ - pieces_through_ * kPieceBytes);
+  const std::size_t wanted = std::min(kPieceBytes, bytes_ - completed_ * kPieceBytes);
   int received = 0;
   MPI_Get_count(&status, MPI_BYTE, &received);
   if (static_cast<std::size_t>(received) == wanted) return Result::ok();
-  return wrong_size(status.MPI_TAG, bytes_, pieces_through_ * kPieceBytes + received);
+  return wrong_size(status.MPI_TAG, bytes_, completed_ * kPieceBytes + received);
 }
 
 MpiTransfer::~MpiTransfer() {
-  if (pieces_through_ == requests_.size()) return;
-  cancel_state_->has_given_up = true;
+  if (completed_ == requests_.size()) return;
   const std::int64_t start = now_ns();
   if (is_receive_) {
     const auto lock = MpiCalls::guard();
-    for (std::size_t i = pieces_through_; i < requests_.size(); ++i) MPI_Cancel(&requests_[i]);
+    for (std::size_t i = completed_; i < requests_.size(); ++i) MPI_Cancel(&requests_[i]);
   }
   const auto is_complete = [this] {
     const auto lock = MpiCalls::guard();
-    for (; pieces_through_ < requests_.size(); ++pieces_through_) {
+    for (; completed_ < requests_.size(); ++completed_) {
       int flag = 0;
-      const int code = MPI_Test(&requests_[pieces_through_], &flag, MPI_STATUS_IGNORE);
+      const int code = MPI_Test(&requests_[completed_], &flag, MPI_STATUS_IGNORE);
       if (code == MPI_SUCCESS && !flag) return false;
     }
     return true;
   };
-  const double seconds = static_cast<double>(cancel_state_->nanoseconds_left) * 1e-9;
+  const double seconds = static_cast<double>(cancel_state_->wait_budget_ns) * 1e-9;
   if (!wait_politely(is_complete, std::max(0.0, seconds))) cancel_state_->has_abandoned = true;
-  cancel_state_->nanoseconds_left -= now_ns() - start;
+  cancel_state_->wait_budget_ns -= now_ns() - start;
 }
 
 }  // namespace tutti::comm

@@ -13,8 +13,8 @@ namespace tutti::comm {
 
 // Cancellation state shared by the transfers of one transport.
 struct MpiCancelState {
-  std::atomic<std::int64_t> nanoseconds_left = 100'000'000;
-  std::atomic<bool> has_given_up = false;   // a transfer was destroyed before completion
+  // Time in ns that destructors of incomplete transfers may still wait for MPI, all together.
+  std::atomic<std::int64_t> wait_budget_ns = 100'000'000;
   std::atomic<bool> has_abandoned = false;  // a cancelled transfer did not complete in MPI
   std::atomic<bool> has_lost_rank = false;  // not all ranks will reach the end
 };
@@ -24,6 +24,8 @@ class MpiTransfer : public Transfer {
   // MPI counts are int; pieces also limit the size of MPI's internal buffers.
   static constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 
+  // Start a message. The memory must stay alive until the transfer is complete or destroyed. A failure of MPI is
+  // returned by test().
   static std::unique_ptr<Transfer> send(MPI_Comm communicator, int peer, int tag, const void* data,
                                         std::size_t bytes,
                                         std::shared_ptr<MpiCancelState> cancel_state);
@@ -48,7 +50,7 @@ class MpiTransfer : public Transfer {
   const std::size_t bytes_;
   const std::shared_ptr<MpiCancelState> cancel_state_;
   std::vector<MPI_Request> requests_;  // one per piece
-  std::size_t pieces_through_ = 0;
+  std::size_t completed_ = 0;
   Result outcome_ = Result::ok();
 };
 

@@ -16,8 +16,9 @@ namespace tutti::comm {
 // abandoned: MPI may still read their memory, and the transport does not finalize MPI, so mpirun ends the job with an
 // error. This happens only if a peer has exited, is stopped or no longer receives.
 //
-// Shutdown is collective. It waits for the other ranks for up to 10 s, 1 s if a transfer was cancelled, and not at all
-// if a rank is lost.
+// Shutdown is collective. `finish` waits for the other ranks without a time limit; the destructor of a transport that
+// was not finished waits for up to 10 s. Neither waits if a rank is lost or a transfer was abandoned, and then MPI is
+// not finalized.
 
 // True if this library was built with MPI. If not, start_mpi and join_mpi throw ConfigError.
 bool has_mpi();

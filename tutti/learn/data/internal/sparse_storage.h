@@ -9,6 +9,7 @@
 
 namespace tutti::learn {
 
+// `values_f32` or `values_f64` has the values, depending on the type; both are empty if all entries are implicit.
 struct SparseStorage {
   std::vector<std::int64_t> offsets;
   std::vector<std::int32_t> indices;

@@ -27,11 +27,11 @@ class DenseDesign final : public DesignMatrix<T> {
                              const T* first, const T* second, T* gradient, T* diagonal) override;
   double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
                             T* target) override;
+  using FirstBody = std::function<void(std::int64_t begin, std::int64_t end, T* first)>;
   // Evaluates a step in one pass. Computes products as in multiply, then curved = transpose_multiply(curvature *
   // products). fill(begin, end, first) writes `first` from the products of these rows; gradient =
   // transpose_multiply(first). If it is not null, curvature_columns = transpose_multiply(curvature). Returns the sum of
   // curvature * products.
-  using FirstBody = std::function<void(std::int64_t begin, std::int64_t end, T* first)>;
   double step(const T* vector, T constant, const T* curvature, const FirstBody& fill, T* products,
               T* curved, T* gradient, T* curvature_columns);
   void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
@@ -45,7 +45,7 @@ class DenseDesign final : public DesignMatrix<T> {
   };
   // Returns at most kAtOnce rows of the block, from `begin` on.
   Block sub_block(const Block& block, std::int64_t begin) const;
-  // Sums in f64 per part what `body(block, sums)` adds in T to `count` values per block.
+  // body(block, sums) adds to `count` sums of type T; they are summed in f64 over blocks, part by part.
   void sum_vectors(std::int64_t count, const std::function<void(const Block&, T*)>& body,
                    double* target);
   void add_gradient(const Block& block, const T* first, const T* second, T* sums) const;

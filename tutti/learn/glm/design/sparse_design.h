@@ -10,6 +10,7 @@ namespace tutti::learn {
 template <class T>
 class SparseDesign final : public DesignMatrix<T> {
  public:
+  // See DesignMatrix::create. `by_rows` is kCsr; the object shares its memory.
   SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks);
   SparseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks);
   bool is_sparse() const override { return true; }

@@ -31,8 +31,8 @@ class SoftmaxState {
                         std::vector<T>& curved);
   // margins = rows . vector
   void multiply(const std::vector<T>& vector, std::vector<T>& margins);
-  // body(begin, end, sums) adds to `size` sums. Returns the sums over all rows.
   using AddBody = std::function<void(std::int64_t begin, std::int64_t end, double* sums)>;
+  // body(begin, end, sums) adds to `size` sums. Returns the sums over all rows.
   std::vector<double> sum_vectors(std::int64_t size, const AddBody& body) const;
   // Runs `steps`, which returns whether it has converged, and builds the model.
   MultinomialModel found_by(const std::function<bool()>& steps);

@@ -9,7 +9,7 @@
 namespace tutti::learn::tree {
 
 // Stable sort, ascending by the unsigned `key_of(item)`, least significant digit first. Digits in which all keys agree
-// are skipped. `scratch` is working memory.
+// are skipped. Fewer than 2^32 items. `scratch` is working memory.
 template <class Item, class KeyOf>
 void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, const KeyOf& key_of) {
   using Key = decltype(key_of(items[0]));

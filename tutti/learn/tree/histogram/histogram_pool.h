@@ -1,4 +1,4 @@
-// Pool of histogram memory.
+// Pool of histogram memory. Not thread-safe.
 #pragma once
 
 #include <cstdint>

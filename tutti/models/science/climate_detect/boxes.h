@@ -27,6 +27,7 @@ struct Targets {
   std::vector<float> has_storm;    // (rows, columns)
   std::vector<std::int64_t> kind;  // (rows, columns)
 };
+// Targets of a frame with these storms, for a grid of rows x columns cells.
 Targets encode(std::span<const Labelled> boxes, int rows, int columns, int cell);
 
 struct Detection {
@@ -34,18 +35,19 @@ struct Detection {
   int kind = 0;
   float score = 0;
 };
-// Box of a cell. Inverse of encode.
+// Box of the cell in this row and column. Inverse of encode.
 Box decode(int row, int column, std::span<const float, 4> encoded, int cell);
 
 double overlap(const Box& a, const Box& b);  // intersection over union
 
-// Average precision of one kind over all frames. Detections, in order of their score, are matched to the unmatched box
-// of their frame with the largest overlap, if that is at least `least`. The result is the area under the monotone
-// precision-recall curve; -1 for a kind that does not occur.
+// True and detected storms of one frame.
 struct Scene {
   std::vector<Labelled> truth;
   std::vector<Detection> found;
 };
+// Average precision of one kind over all frames. Detections, in order of their score, are matched to the unmatched box
+// of their frame with the largest overlap, if that is at least `least`. The result is the area under the monotone
+// precision-recall curve; -1 for a kind that does not occur.
 double average_precision(std::span<const Scene> scenes, int kind, double least);
 // Mean over the kinds that occur.
 double mean_average_precision(std::span<const Scene> scenes, double least);

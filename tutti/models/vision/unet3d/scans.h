@@ -34,7 +34,7 @@ class ScanFiles {
             bool needs_truth = true);
 
   std::int64_t size() const { return static_cast<std::int64_t>(locations_.size()); }
-  // Opens the files at each call.
+  // Opens the files at each call. Throws IoError.
   Scan read(std::int64_t index) const;
 
  private:
