@@ -153,7 +153,7 @@ TEST_F(TrainRequestTest, AMisspelledCaseIsSuggested) {
               testing::ThrowsMessage<ConfigError>(testing::HasSubstr("Did you mean hep?")));
 }
 
-TEST_F(TrainRequestTest, AFolderOfDataThatIsMissingIsNamed) {
+TEST_F(TrainRequestTest, AMissingDataDirectoryIsNamed) {
   const OptionTable table = models::find_case("hep").table();
   Options options(table);
   check_data_folder(options);
@@ -209,7 +209,7 @@ TEST_F(TrainRequestTest, OptionsThatFailedBeforeAStepAreNotKept) {
   EXPECT_EQ(filters(), "64");
 }
 
-TEST_F(TrainRequestTest, ARunGoesOnWithItsOwnCase) {
+TEST_F(TrainRequestTest, ARunContinuesWithItsCase) {
   const std::string runs = "runs=" + (base_ / "runs").string();
   const std::string folder = RunStart(parse({"hep", "--set", runs})).folder();
   EXPECT_EQ(parse({"hep", "--resume", folder}).what.case_name, "hep");

@@ -73,7 +73,7 @@ TEST(AllreduceReport, LinksBoundSeveralHosts) {
   EXPECT_NEAR(bound_seconds(settings, {}, kBytes), 0.856, 1e-3);
 }
 
-TEST(AllreduceReport, NothingMeasuredIsNoError) {
+TEST(AllreduceReport, AcceptsEmptyResults) {
   EXPECT_TRUE(rows_of(two_ranks(), {}).empty());
   EXPECT_THAT(text_of(two_ranks(), {}), HasSubstr("not measured"));
   EXPECT_THAT(render_svg(chart_of(two_ranks(), {}, {})), HasSubstr("no data"));

@@ -82,7 +82,7 @@ TEST_F(RowFile, OneRowPerLine) {
   EXPECT_EQ(lines, 5);  // each bracket has a separate line
 }
 
-TEST_F(RowFile, WillNotAppendToSomethingElse) {
+TEST_F(RowFile, RefusesToAppendToOtherFiles) {
   std::ofstream(path_) << "not rows";
   EXPECT_THROW(write_rows(path_, {}, {}, FileMode::kAppend), IoError);
 }

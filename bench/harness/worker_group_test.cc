@@ -81,7 +81,7 @@ TEST_F(Groups, AnErrorIsPassedOn) {
   EXPECT_THAT(failure_of([&] { group.ask("go", 60); }), HasSubstr("wrong sum"));
 }
 
-TEST_F(Groups, AProgramThatIsNotThereIsReported) {
+TEST_F(Groups, AMissingProgramIsReported) {
   WorkerGroup group("none", 1, folder_, {{{"/no/such/program"}, {}}}, interrupt_);
   EXPECT_THAT(failure_of([&] { group.wait_until_ready(60); }),
               HasSubstr("cannot start /no/such/program"));

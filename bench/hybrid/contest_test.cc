@@ -54,7 +54,7 @@ TEST(HybridReport, ListsTheFastestStrategyPerCase) {
   EXPECT_EQ(times, 3);
 }
 
-TEST(CpuQuota, AWholeProcessorNeedsNoWrapper) {
+TEST(CpuQuota, AWholeCpuNeedsNoWrapper) {
   const CpuQuota all("unlimited", 1), half("tutti-quota-test", 0.5);
   EXPECT_EQ(all.wrapped({"program", "x"}), (std::vector<std::string>{"program", "x"}));
   const std::vector<std::string> command = half.wrapped({"program", "x"});

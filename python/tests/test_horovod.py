@@ -14,7 +14,7 @@ def test_collectives_and_training(size):
         assert output.count("all passed") == 6
 
 
-def test_a_restarted_job_goes_on_from_its_last_commit(tmp_path):
+def test_a_restarted_job_continues_from_its_last_commit(tmp_path):
     command = ["ddlrun", "--oversubscribe", "-n", "2", "--max-restarts", "1", "--log-dir", tmp_path / "logs"]
     program = [sys.executable, "-B", rank_job.HERE / "ranks/elastic.py"]
     environment = {**os.environ, "TUTTI_TUNING_CACHE": "none"}

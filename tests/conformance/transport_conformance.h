@@ -28,7 +28,7 @@ struct World {
   std::string name;
   std::function<void(const RankBody&)> run;
   // False if a send in flight cannot be cancelled (MPI).
-  bool gives_up_sends = true;
+  bool cancels_sends = true;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const World& world) {
@@ -334,7 +334,7 @@ TEST_P(TransportConformance, AReceiveGivenUpLeavesItsMessageToTheNext) {
 }
 
 TEST_P(TransportConformance, ASendGivenUpDoesNotDisturbOtherChannels) {
-  if (!GetParam().gives_up_sends) GTEST_SKIP() << "this transport cannot cancel a send";
+  if (!GetParam().cancels_sends) GTEST_SKIP() << "this transport cannot cancel a send";
   run([](Transport& t) {
     {
       auto doomed = std::make_unique<Bytes>(content(t.rank(), right_of(t), 1, kLarge));

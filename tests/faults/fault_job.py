@@ -41,10 +41,10 @@ class Job:
         command = [*program, scenario, options]
         self.children = []
         if mpirun:
-            words = list(mpirun)
+            arguments = list(mpirun)
             for rank, host in enumerate(hosts):
-                words += [":"] * (rank > 0) + ["-n", "1", "-x", f"TUTTI_HOST_ID={host}"] + command
-            self.start(words, {}, 0)
+                arguments += [":"] * (rank > 0) + ["-n", "1", "-x", f"TUTTI_HOST_ID={host}"] + command
+            self.start(arguments, {}, 0)
         else:
             for rank, host in enumerate(hosts):
                 self.start(command, {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "TUTTI_HOST_ID": host, **self.meeting()}, rank)
@@ -64,10 +64,10 @@ class Job:
             return {}
         return {"LOCAL_WORLD_SIZE": str(self.hosts.count(self.hosts[0])), "MASTER_ADDR": "localhost", "TUTTI_PORT": str(self.port)}
 
-    def start(self, words, environment, index):
+    def start(self, arguments, environment, index):
         environment = dict(os.environ, TUTTI_JOB=self.folder.name, TUTTI_RUN_FOLDER=str(self.run_folder), **environment)
         with open(self.path("out", index), "w") as out, open(self.path("err", index), "w") as err:
-            self.children.append(subprocess.Popen(words, stdout=out, stderr=err, env=environment, cwd=self.folder.name))
+            self.children.append(subprocess.Popen(arguments, stdout=out, stderr=err, env=environment, cwd=self.folder.name))
 
     def path(self, kind, index):
         return Path(self.folder.name, f"{kind}{index}")
@@ -86,8 +86,8 @@ class Job:
     def send(self, number, rank=1):
         os.kill(self.processes()[rank], number)
 
-    def wait_for(self, words):
-        wait_until(lambda: words in self.text("err"), f"'{words}': {self.text('err')}")
+    def wait_for(self, text):
+        wait_until(lambda: text in self.text("err"), f"'{text}': {self.text('err')}")
 
     def end_codes(self):
         """Waits for all processes; returns the exit reports of the ranks, by rank."""

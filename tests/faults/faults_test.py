@@ -49,13 +49,13 @@ class Faults(unittest.TestCase):
     def others(self, job):
         return [rank for rank in range(len(job.hosts)) if rank != 1]
 
-    def check_others(self, job, code, *words):
-        """Asserts that all ranks except the culprit exited with the code and printed the words."""
+    def check_others(self, job, code, *messages):
+        """Asserts that all ranks except the culprit exited with the code and printed the messages."""
         codes = job.end_codes()
         for rank in self.others(job):
             self.assertEqual(codes.get(rank), code, job.text("err"))
-            for word in words:
-                self.assertRegex(job.text("err", rank), word)
+            for message in messages:
+                self.assertRegex(job.text("err", rank), message)
 
     def check_nothing_left(self, job):
         for process in job.processes().values():
@@ -64,7 +64,7 @@ class Faults(unittest.TestCase):
 
 
 class Plain(Faults):
-    def test_ranks_that_agree_end_well(self):
+    def test_ranks_that_agree_succeed(self):
         for job in self.over_layouts("fine"):
             self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
             self.check_nothing_left(job)
@@ -102,13 +102,13 @@ class Plain(Faults):
             self.check_others(job, COMM_ERROR, r"DDL-4-03 Rank 1 on .* has left the job", r"all_reduce #3")
             self.assertEqual(job.children[1].returncode, 0)
 
-    def test_a_stopped_rank_is_named_and_the_job_goes_on(self):
+    def test_a_stopped_rank_is_named_and_the_job_continues(self):
         for job in self.over_layouts("stop", "-stall_seconds 0.3"):
             # A host whose only rank is stopped cannot be queried.
             is_alone = job.hosts.count(job.hosts[1]) == 1
             for rank in self.others(job):
-                words = r"no answer for .* \(rank 1\)" if is_alone else r"rank 1 on .*stopped by a signal"
-                wait_until(lambda: re.search(words, job.text("err", rank)), f"{words}: {job.text('err')}")
+                pattern = r"no answer for .* \(rank 1\)" if is_alone else r"rank 1 on .*stopped by a signal"
+                wait_until(lambda: re.search(pattern, job.text("err", rank)), f"{pattern}: {job.text('err')}")
             job.send(signal.SIGCONT)
             self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
             self.assertIn("DDL-4-11", job.text("err", 0))
@@ -117,7 +117,7 @@ class Plain(Faults):
             self.assertIn("stall", kinds)
             self.assertEqual(kinds[-1], "recovered")
 
-    def test_a_missing_rank_ends_in_a_time_out_that_names_it(self):
+    def test_a_missing_rank_ends_in_a_timeout_that_names_it(self):
         for job in self.over_layouts("missing", "-stall_seconds 0.3 -timeout 1"):
             self.check_others(job, TIMEOUT, r"DDL-4-05 .*rank 1 on .* has been outside the library", r"after barrier #2")
             self.assertEqual(job.end_codes()[1], TIMEOUT)
@@ -202,7 +202,7 @@ class UnderMpirun(Faults):
     def run_job(self, hosts, scenario, options=""):
         return self.start(hosts, scenario, options, MPIRUN)
 
-    def test_ranks_that_agree_end_well(self):
+    def test_ranks_that_agree_succeed(self):
         job = self.run_job(["a", "a", "b"], "fine")
         self.assertEqual(job.end_codes(), {0: 0, 1: 0, 2: 0}, job.text("err"))
 
@@ -216,7 +216,7 @@ class UnderMpirun(Faults):
                 self.assertRegex(job.text("err"), r"rank 2\] error: DDL-4-04 Rank 1 on .* is dead")
                 self.check_nothing_left(job)
 
-    def test_mpirun_as_usual_ends_with_an_error(self):
+    def test_plain_mpirun_ends_with_an_error(self):
         job = self.start(["a", "a"], "others compute", mpirun=MPIRUN[: MPIRUN.index("--enable-recovery")])
         job.send(signal.SIGKILL)
         job.end_codes()
@@ -227,17 +227,17 @@ class UnderMpirun(Faults):
         job = self.run_job(["a", "a", "b"], "count")
         self.assertEqual(job.end_codes(), {0: COMM_ERROR, 1: COMM_ERROR, 2: COMM_ERROR}, job.text("err"))
 
-    def test_a_missing_rank_ends_in_a_time_out(self):
+    def test_a_missing_rank_ends_in_a_timeout(self):
         job = self.run_job(["a", "a", "b"], "missing", "-stall_seconds 0.3 -timeout 1")
         self.assertEqual(job.end_codes(), {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}, job.text("err"))
 
-    def test_ranks_wait_at_the_end_for_those_that_live(self):
+    def test_ranks_wait_at_the_end_for_live_ranks(self):
         for name, hosts in self.LAYOUTS.items():
             with self.subTest(layout=name):
                 job = self.run_job(hosts, "end late", "-stall_seconds 0.3")
                 for rank in 0, 2:
-                    words = rf"rank {rank}\] warning: DDL-4-06 Waiting for .* in finalize: rank 1 on .* after barrier #2"
-                    wait_until(lambda: re.search(words, job.text("err")), f"{words}: {job.text('err')}")
+                    pattern = rf"rank {rank}\] warning: DDL-4-06 Waiting for .* in finalize: rank 1 on .* after barrier #2"
+                    wait_until(lambda: re.search(pattern, job.text("err")), f"{pattern}: {job.text('err')}")
                 Path(job.folder.name, "release").touch()
                 self.assertEqual(job.end_codes(), {0: 0, 1: 0, 2: 0}, job.text("err"))
                 self.assertEqual(job.children[0].returncode, 0, job.text("err"))
@@ -262,7 +262,7 @@ class UnderMpirun(Faults):
         job.send(signal.SIGKILL)
         self.assertEqual(job.end_codes(), {0: COMM_ERROR, 2: COMM_ERROR}, job.text("err"))
 
-    def test_a_stopped_rank_is_named_and_the_job_goes_on(self):
+    def test_a_stopped_rank_is_named_and_the_job_continues(self):
         job = self.run_job(["a", "a", "b"], "stop", "-stall_seconds 0.3")
         job.wait_for("stopped by a signal")
         job.send(signal.SIGCONT)

@@ -55,7 +55,7 @@ class Hosts(unittest.TestCase):
         self.assertEqual(run.code, 0, run.output)
         self.assertRegex(run.output, r"from \\ to +host1 +host2\n +host1 +- +\d+\n")
 
-    def test_ddlrun_may_stand_outside_the_job(self):
+    def test_ddlrun_may_run_outside_the_job(self):
         run = self.run_to_end("-H", "host2,host3", "-n", 2, "hostname")
         self.assertEqual(run.lines, ["host2", "host3"], run.errors)
 
@@ -134,7 +134,7 @@ class Hosts(unittest.TestCase):
         self.assertNotIn("DDL-4-04", run.errors)
         self.assertEqual(run.code, 3)
 
-    def test_a_host_that_vanishes_is_left_out_of_the_restart(self):
+    def test_a_host_that_vanishes_is_dropped_from_the_restart(self):
         script = "echo try $DDL_RESTART_COUNT: $RANK of $WORLD_SIZE on $(hostname); test $DDL_RESTART_COUNT = 1 || exec sleep 1000"
         run = self.start("-H", HOSTS, "-accelerators", 1, "--max-restarts", 1, "sh", "-c", script)
         run.wait_for(r"try 0: \d of 4", 4)
@@ -147,7 +147,7 @@ class Hosts(unittest.TestCase):
                          ["try 1: 0 of 3 on host1", "try 1: 1 of 3 on host2", "try 1: 2 of 3 on host4"])
         self.assertEqual(run.left_behind(), [])
 
-    def test_a_pulled_cable_ends_the_ranks_at_both_ends(self):
+    def test_a_disconnected_link_ends_the_ranks_at_both_ends(self):
         run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", "echo ready; exec sleep 1000")
         run.wait_for("ready", 4)
         self.addCleanup(testbed, "link", "host4", "up")

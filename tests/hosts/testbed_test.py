@@ -89,7 +89,7 @@ class Testbed(unittest.TestCase):
         self.assertEqual(measured["bytes"], 2500000)
         self.assertLess(measured["bytes"] * 8 / measured["seconds"], 1.05 * RATE)
 
-    def test_a_pulled_cable_is_felt_and_can_be_put_back(self):
+    def test_a_disconnected_link_is_detected_and_can_be_restored(self):
         connect = ["sh", "-c", "ssh -o ConnectTimeout=1 host2 true && echo yes || echo no"]
         testbed("link", "host2", "down")
         self.assertEqual(on("host1", *connect), "no")

@@ -64,15 +64,15 @@ def listeners(process):
 class Run:
     """A running ddlrun. `before`: command prefix, for example to enter a host. `out`, `stdin`: files for its streams."""
 
-    def __init__(self, program, *words, before=(), environment=None, folder=None, out=None, stdin=subprocess.DEVNULL):
+    def __init__(self, program, *arguments, before=(), environment=None, folder=None, out=None, stdin=subprocess.DEVNULL):
         self.mark = uuid.uuid4().hex
         self.scratch = tempfile.TemporaryDirectory(prefix="tutti-launch-")
         self.logs = Path(self.scratch.name, "logs")
         self.out, self.err = Path(self.scratch.name, "out"), Path(self.scratch.name, "err")
         env = {**os.environ, "DDL_TEST_MARK": self.mark, **(environment or {})}
-        options = [] if "--print" in words or words[:1] == ("--version",) else ["--log-dir", str(self.logs)]
+        options = [] if "--print" in arguments or arguments[:1] == ("--version",) else ["--log-dir", str(self.logs)]
         with open(self.out, "w") as file, open(self.err, "w") as err:
-            self.process = subprocess.Popen([*map(str, before), str(program), *options, *map(str, words)],
+            self.process = subprocess.Popen([*map(str, before), str(program), *options, *map(str, arguments)],
                                             stdout=file if out is None else out, stderr=err, stdin=stdin, env=env, cwd=folder,
                                             start_new_session=True)
 
@@ -103,9 +103,9 @@ class Run:
     def has_started(self):
         return self.logs.exists() and any(self.logs.glob("DDLRUN.*"))
 
-    def wait_for(self, words, count=1):
-        """Waits until the ranks have printed the words N times."""
-        wait_until(lambda: len(re.findall(words, self.output, re.MULTILINE)) >= count or self.process.poll() is not None, words)
+    def wait_for(self, pattern, count=1):
+        """Waits until the output has `count` matches of the pattern."""
+        wait_until(lambda: len(re.findall(pattern, self.output, re.MULTILINE)) >= count or self.process.poll() is not None, pattern)
 
     def left_behind(self):
         """Waits for ddlrun and returns the processes of the job that are still running."""

@@ -26,13 +26,13 @@ STUBBORN = "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\"
 
 
 class Case(unittest.TestCase):
-    def start(self, *words, **settings):
-        run = Run(DDLRUN, *words, **settings)
+    def start(self, *arguments, **settings):
+        run = Run(DDLRUN, *arguments, **settings)
         self.addCleanup(run.close)
         return run
 
-    def run_to_end(self, *words, **settings):
-        return self.start(*words, **settings).wait()
+    def run_to_end(self, *arguments, **settings):
+        return self.start(*arguments, **settings).wait()
 
     def over_kinds(self):
         for kind in KINDS:
@@ -78,9 +78,9 @@ class Ranks(Case):
                     with tempfile.TemporaryDirectory() as folder:
                         run = self.run_to_end("--mpi", kind, *ONE, "sh", "-c", f"FOLDER={folder}; {outer}; {command}")
                     self.assertEqual(run.code, 0, run.errors)
-                    words = [line.split(" ", 4) for line in run.lines]
-                    (one,) = (line for line in words if line[0] == "outer")
-                    two = [line for line in words if line[0] == "inner"]
+                    lines = [line.split(" ", 4) for line in run.lines]
+                    (one,) = (line for line in lines if line[0] == "outer")
+                    two = [line for line in lines if line[0] == "inner"]
                     self.assertEqual([line[4] for line in two], ["0 2 -mode p:2x1x1x1", "1 2 -mode p:2x1x1x1"], run.errors)
                     for variable in (1, 2, 3):
                         self.assertNotIn(one[variable], [line[variable] for line in two])
@@ -116,8 +116,8 @@ class Ranks(Case):
     def test_python_scripts(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "train.py").write_text("import os; print('trained by', os.environ['RANK'])\n")
-            for words in (["train.py"], ["/usr/bin/python3", "train.py"]):
-                run = self.run_to_end(*THREE, *words, folder=folder)
+            for arguments in (["train.py"], ["/usr/bin/python3", "train.py"]):
+                run = self.run_to_end(*THREE, *arguments, folder=folder)
                 self.assertEqual(run.lines, [f"trained by {rank}" for rank in range(3)], run.errors)
 
     def test_the_run_directory_is_complete(self):
@@ -134,7 +134,7 @@ class Ranks(Case):
         self.assertEqual(kinds[-1], "job_end")
         self.assertEqual((kinds.count("rank_start"), kinds.count("rank_end")), (3, 3))
 
-    def test_ranks_are_pinned_to_cores_of_their_own(self):
+    def test_ranks_are_pinned_to_separate_cores(self):
         cores = len(os.sched_getaffinity(0))
         for kind in self.over_kinds():
             run = self.run_to_end("--mpi", kind, "sh", "-c", "grep Cpus_allowed_list /proc/self/status")
@@ -150,7 +150,7 @@ class Failures(Case):
             self.assertRegex(run.errors, r"DDL-3-40 Rank 1 on \S+ ended with exit code 7\. Its last lines \(.*rank-1\.log\):\n    last words\n")
             self.assertEqual(run.left_behind(), [])
 
-    def test_others_may_speak_before_they_are_ended(self):
+    def test_others_may_report_before_they_are_ended(self):
         script = """
             case $RANK in
               1) echo $$ > $FOLDER/new; mv $FOLDER/new $FOLDER/process; while ! test -e $FOLDER/seen; do sleep 0.01; done; exit 7 ;;
@@ -207,7 +207,7 @@ class Failures(Case):
             self.assertEqual(run.code, 130)
             self.assertIn("DDL-3-45", run.errors)
 
-    def test_the_time_out_ends_everything(self):
+    def test_the_timeout_ends_everything(self):
         run = self.end_of_stubborn_ranks(KINDS[0], lambda run: None, "--timeout", 2)
         self.assertEqual(run.code, 124)
         self.assertIn("DDL-3-44", run.errors)
@@ -246,9 +246,9 @@ class Failures(Case):
 class BadInput(Case):
     """Invalid requests: errors with a code, exit code 2, and no process started."""
 
-    def check(self, code, *words, **settings):
-        with self.subTest(words=words):
-            run = self.run_to_end(*words, **settings)
+    def check(self, code, *arguments, **settings):
+        with self.subTest(arguments=arguments):
+            run = self.run_to_end(*arguments, **settings)
             self.assertIn(code, run.errors)
             self.assertEqual(run.code, 2, run.errors)
             self.assertEqual(run.output, "")

@@ -22,15 +22,15 @@ NUMBERS = "".join(f"{i}\n" for i in range(1, 600001)).encode()
 
 
 class Case(unittest.TestCase):
-    def start(self, *words, **settings):
-        run = Run(DDLRUN, *words, **settings)
+    def start(self, *arguments, **settings):
+        run = Run(DDLRUN, *arguments, **settings)
         self.addCleanup(run.close)
         return run
 
-    def start_with_pipe(self, *words, **settings):
+    def start_with_pipe(self, *arguments, **settings):
         """Returns a run whose output goes to a pipe that nothing reads yet, and the pipe."""
         reading, writing = os.pipe()
-        run = self.start(*words, out=writing, **settings)
+        run = self.start(*arguments, out=writing, **settings)
         os.close(writing)
         pipe = os.fdopen(reading, "rb")
         self.addCleanup(pipe.close)
@@ -149,11 +149,11 @@ class Input(Case):
 class FullDisks(Case):
     """A file system of 1 MiB in a separate mount namespace."""
 
-    def start_on_small_disk(self, script, *words, environment=None):
+    def start_on_small_disk(self, script, *arguments, environment=None):
         folder = tempfile.mkdtemp()
         self.addCleanup(os.rmdir, folder)
         prepare = f"mount -t tmpfs -o size=1m none {folder} && cd {folder} && {script}"
-        return self.start(*words, before=["unshare", "-m", "sh", "-c", prepare, folder], environment=environment), folder
+        return self.start(*arguments, before=["unshare", "-m", "sh", "-c", prepare, folder], environment=environment), folder
 
     def test_a_full_log_disk_is_reported_and_does_not_end_the_job(self):
         run, folder = self.start_on_small_disk('program=$1; shift 3; exec "$program" --log-dir $0 "$@"', *ONE, "seq", "1", "600000")

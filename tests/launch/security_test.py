@@ -20,8 +20,8 @@ TWO = ("--oversubscribe", "-n", 2)
 
 
 class Case(unittest.TestCase):
-    def start(self, *words, **settings):
-        run = Run(DDLRUN, *words, **settings)
+    def start(self, *arguments, **settings):
+        run = Run(DDLRUN, *arguments, **settings)
         self.addCleanup(run.close)
         return run
 
@@ -90,8 +90,8 @@ class RunFolders(Case):
         self.top = Path(folder.name)
         self.default = self.top / f"DDLRUN-{os.geteuid()}"
 
-    def run_there(self, *words):
-        run = self.start(*words, before=["env", f"TMPDIR={self.top}", "sh", "-c", 'program=$1; shift 3; exec "$program" "$@"', "sh"])
+    def run_there(self, *arguments):
+        run = self.start(*arguments, before=["env", f"TMPDIR={self.top}", "sh", "-c", 'program=$1; shift 3; exec "$program" "$@"', "sh"])
         return run.wait()
 
     def test_are_private_and_without_values_of_exports(self):

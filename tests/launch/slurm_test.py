@@ -80,22 +80,22 @@ class Slurm:
         self.daemon("slurmd", "-D", "-f", self.folder / "slurm.conf")
         self.wait_for(lambda: "idle" in self.command("sinfo", "-h", "-o", "%t"), "an idle node")
 
-    def daemon(self, name, *words):
+    def daemon(self, name, *arguments):
         program = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
         with open(self.folder / f"{name}.out", "w") as out:
-            self.daemons.append(subprocess.Popen([program, *map(str, words)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            self.daemons.append(subprocess.Popen([program, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                                  env={**os.environ, **self.environment}))
 
-    def command(self, *words):
-        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **self.environment}, timeout=20)
+    def command(self, *arguments):
+        done = subprocess.run(arguments, capture_output=True, text=True, env={**os.environ, **self.environment}, timeout=20)
         return done.stdout
 
     def wait_for(self, condition, what):
         deadline = time.monotonic() + READY_SECONDS
         while not condition():
             if time.monotonic() > deadline or any(daemon.poll() is not None for daemon in self.daemons):
-                words = "".join(path.read_text(errors="replace")[-600:] for path in self.folder.glob("*.out"))
-                raise RuntimeError(f"no {what}: {words}")
+                output = "".join(path.read_text(errors="replace")[-600:] for path in self.folder.glob("*.out"))
+                raise RuntimeError(f"no {what}: {output}")
             time.sleep(0.05)
 
     def stop(self):
@@ -110,8 +110,8 @@ class Slurm:
 
 
 class UnderSlurm(unittest.TestCase):
-    def start(self, tasks, *words):
-        run = Run(DDLRUN, *words, before=["salloc", "--quiet", "-n", str(tasks)], environment=SLURM.environment)
+    def start(self, tasks, *arguments):
+        run = Run(DDLRUN, *arguments, before=["salloc", "--quiet", "-n", str(tasks)], environment=SLURM.environment)
         self.addCleanup(run.close)
         return run
 
@@ -137,7 +137,7 @@ class UnderSlurm(unittest.TestCase):
         self.assertEqual(run.code, 9)
         self.assertEqual(run.left_behind(), [])
 
-    def test_check_speaks_of_slurm(self):
+    def test_check_mentions_slurm(self):
         run = self.start(2, "--check", "--oversubscribe").wait()
         self.assertIn("1 host from Slurm", run.output)
         self.assertEqual(run.code, 0, run.output)

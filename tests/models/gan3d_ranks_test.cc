@@ -38,7 +38,7 @@ std::map<std::string, torch::Tensor> all_gradients(Gan& gan, const Electrons& el
 }
 
 // With synchronised batch norm, the mean gradient of parts of a batch is that of the batch.
-TEST(Gan3d, PartsOnTwoRanksAreTheWhole) {
+TEST(Gan3d, HalvesOnTwoRanksAreTheWhole) {
   const Electrons electrons = draw_electrons(4, kSmall.latent, 2);
   Gan whole(kSmall, 8, torch::kFloat32);
   const auto expected = all_gradients(whole, electrons);

@@ -125,7 +125,7 @@ TEST(MpiCollectives, AllGatherInAndOutOfPlace) {
   }
 }
 
-TEST(MpiCollectives, GroupsWorkSideBySideInTheirOwnOrder) {
+TEST(MpiCollectives, GroupsWorkConcurrentlyInAnyOrder) {
   const int rank = mpi_under_test().rank(), size = mpi_under_test().size();
   std::vector<int> group;  // ranks of the same parity, in descending order
   for (int member = size - 1; member >= 0; --member) {

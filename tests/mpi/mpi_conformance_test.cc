@@ -7,7 +7,7 @@ namespace {
 World mpi_world() {
   return {.name = "Mpi",
           .run = [](const RankBody& body) { body(mpi_under_test()); },
-          .gives_up_sends = false};
+          .cancels_sends = false};
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpi, TransportConformance, testing::Values(mpi_world()), world_name);

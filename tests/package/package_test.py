@@ -70,7 +70,7 @@ class Package(unittest.TestCase):
         for name in ("man1/ddlrun.1", "man1/tutti.1", "completions/ddlrun", "completions/tutti"):
             self.assertTrue(any(self.prefix.rglob(name)), name)
 
-    def test_private_things_stay_at_home(self):
+    def test_internal_headers_are_private(self):
         names = [path.as_posix() for path in self.prefix.rglob("*")]
         self.assertEqual([name for name in names if "internal" in name or "_test" in name or "/test_" in name], [])
         libraries = {path.name for path in self.prefix.rglob("*.a")}

@@ -62,7 +62,7 @@ TEST_F(AcceptQueueTest, ClosesSilentConnectionsFirstWhenItIsFull) {
   for (const int socket : {first, silent, third, fourth}) ::close(socket);
 }
 
-TEST_F(AcceptQueueTest, ClosesConnectionsWhoseTimeIsOver) {
+TEST_F(AcceptQueueTest, ClosesConnectionsAfterTheTimeLimit) {
   AcceptQueue queue(secret_, "test", {.max_pending = 3, .seconds = 0});
   const int silent = listener_.connect();
   EXPECT_TRUE(accept(queue).empty());

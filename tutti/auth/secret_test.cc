@@ -9,7 +9,7 @@
 namespace tutti::auth {
 namespace {
 
-TEST(Secret, SurvivesTheWayThroughTheEnvironment) {
+TEST(Secret, RoundTripsThroughTheEnvironment) {
   const Secret secret = Secret::generate();
   ::setenv(Secret::kVariable, secret.to_hex().c_str(), 1);
   const auto read = Secret::from_environment();

@@ -200,7 +200,7 @@ TEST_P(Collectives, EveryTypeAndOperation) {
   });
 }
 
-TEST_P(Collectives, PiecesGoWhereTheyBelong) {
+TEST_P(Collectives, PiecesReachTheirRanks) {
   run([](Communicator& comm) {
     const int n = comm.size();
     for (const int way : {0, 3}) {
@@ -268,7 +268,7 @@ TEST_P(Collectives, BroadcastAndReduceFromEveryRoot) {
 }
 
 // A rank that has finished an operation with one host barrier may be in the next one before the others have noticed.
-TEST_P(Collectives, ManyDifferentOnesInARow) {
+TEST_P(Collectives, ManyDifferentConsecutiveOnes) {
   run([](Communicator& comm) {
     std::vector<float> values(3000, 0);
     for (int i = 0; i < 200; ++i) {
@@ -345,7 +345,7 @@ TEST_P(Collectives, MessagesBetweenAllPairs) {
   });
 }
 
-TEST_P(Collectives, MessagesFromAnybody) {
+TEST_P(Collectives, MessagesFromAnyRank) {
   run([](Communicator& comm) {
     if (comm.size() == 1) {
       int peer = 0;
@@ -377,7 +377,7 @@ TEST_P(Collectives, MessagesFromAnybody) {
   });
 }
 
-TEST_P(Collectives, MembersMakeAGroupByThemselves) {
+TEST_P(Collectives, MembersCreateAGroupWithoutTheOthers) {
   run([](Communicator& comm) {
     std::vector<int> odd;
     for (int r = comm.size() - 1; r > 0; --r) {
@@ -412,7 +412,7 @@ TEST(Communicator, LibraryMemoryMayOutliveIt) {
   arena->free(memory);
 }
 
-TEST_P(Collectives, GroupsWorkSideBySide) {
+TEST_P(Collectives, GroupsWorkConcurrently) {
   run([](Communicator& comm) {
     const auto half = comm.split(comm.rank() % 2, -comm.rank());
     ASSERT_TRUE(half);

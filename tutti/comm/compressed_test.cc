@@ -58,7 +58,7 @@ TEST(CompressedCalls, LongVectorsGoInChunks) {
 }
 
 // A constant gradient, sent repeatedly: the residual of one step is sent in a later one.
-TEST_P(Compressed, ErrorFeedbackBringsEverythingInTheEnd) {
+TEST_P(Compressed, ErrorFeedbackConvergesToTheSum) {
   run_ranks(GetParam(), [](Communicator& comm) {
     for (const char* form : {"int8", "topk:0.1"}) {
       constexpr std::size_t kCount = 500;

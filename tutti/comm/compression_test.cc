@@ -105,7 +105,7 @@ TEST_P(EveryCodec, ErrorFeedbackConverges) {
   EXPECT_LT(worst(400), 0.05);
 }
 
-TEST_P(EveryCodec, NotFiniteValuesArriveAndAreForgotten) {
+TEST_P(EveryCodec, NonFiniteValuesAreSentAndNotKept) {
   for (const float bad : {kNotANumber, kInfinity, -kInfinity}) {
     auto values = random_values(1000);
     values[500] = bad;

@@ -95,7 +95,7 @@ TEST(Check, RightResultsPass) {
   }
 }
 
-TEST(Check, NotANumberIsTracedToTheRankThatBroughtIt) {
+TEST(Check, NanIsTracedToItsRank) {
   testing::internal::CaptureStderr();
   run_ranks(
       host_names({3}),

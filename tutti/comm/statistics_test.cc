@@ -31,7 +31,7 @@ Result gather_three(std::span<const double> mine, std::span<double> all) {
   return Result::ok();
 }
 
-TEST(Statistics, WhoWaitsLeastWasLast) {
+TEST(Statistics, TheRankThatWaitsLeastWasLast) {
   std::vector<Summary> summaries;
   Statistics statistics(2, 3, 2, gather_three, [&](const Summary& s) { summaries.push_back(s); });
   for (int i = 0; i < 5; ++i) {

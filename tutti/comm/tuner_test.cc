@@ -81,7 +81,7 @@ TEST_F(Tuner, OneHostFindsItsEagerLimit) {
   describe({3}, "-eager_bytes 2KiB");
 }
 
-TEST_F(Tuner, NothingToFindOut) {
+TEST_F(Tuner, NothingToMeasure) {
   for (const char* options :
        {"-mode r", "-algorithm direct,ring", "-tune_seconds 0", "-reproducible 1"}) {
     EXPECT_THAT(describe({2, 2}, options), Not(HasSubstr("measured"))) << options;
@@ -90,7 +90,7 @@ TEST_F(Tuner, NothingToFindOut) {
   EXPECT_TRUE(files().empty());
 }
 
-TEST_F(Tuner, KeepsNothingWhenAskedNotTo) {
+TEST_F(Tuner, StoresNothingWithoutACache) {
   EXPECT_THAT(describe({2, 2}, "-tuning_cache none"), HasSubstr("measured in"));
   EXPECT_TRUE(files().empty());
 }

@@ -20,7 +20,7 @@ TEST(DType, NamesRoundTrip) {
   EXPECT_THROW(parse_dtype("f8"), ConfigError);
 }
 
-TEST(DType, EveryHalfSurvivesTheWayThroughFloat) {
+TEST(DType, EveryHalfRoundTripsThroughFloat) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const float value = to_float(Half{static_cast<std::uint16_t>(bits)});
     if (std::isnan(value)) {
@@ -41,7 +41,7 @@ TEST(DType, HalfRoundsToNearestEven) {
   EXPECT_EQ(to_half(0x1p-26f).bits, 0x0000);
 }
 
-TEST(DType, EveryBFloat16SurvivesTheWayThroughFloat) {
+TEST(DType, EveryBFloat16RoundTripsThroughFloat) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const float value = to_float(BFloat16{static_cast<std::uint16_t>(bits)});
     if (std::isnan(value)) {

@@ -9,7 +9,7 @@
 namespace tutti {
 namespace {
 
-TEST(Failure, FilesHaveACodeAndAWayOut) {
+TEST(Failure, FileErrorsHaveACodeAndARemedy) {
   try {
     std::filesystem::create_directories("/dev/null/folder");
     FAIL();
@@ -22,7 +22,7 @@ TEST(Failure, FilesHaveACodeAndAWayOut) {
   }
 }
 
-TEST(Failure, OursSpeakForThemselves) {
+TEST(Failure, ErrorsOfTheLibraryKeepTheirMessage) {
   const ConfigError config("DDL-1-01", "No.");
   EXPECT_EQ(failure_text(config), config.what());
   EXPECT_EQ(exit_code(config), 2);

@@ -23,7 +23,7 @@ TEST(Result, StepsStopAtTheFirstFailure) {
   EXPECT_THROW(chained.throw_if_error(), IoError);
 }
 
-TEST(Result, KeepsAnErrorWhole) {
+TEST(Result, KeepsKindCodeAndMessage) {
   const CommError error("DDL-4-02", "rank 3 is gone");
   const Result result = Result::from(error);
   EXPECT_EQ(result.code(), "DDL-4-02");

@@ -37,13 +37,13 @@ TEST(Autotuner, FindsTheBestPoint) {
   }
 }
 
-TEST(Autotuner, StaysWhereNothingIsBetter) {
+TEST(Autotuner, StaysAtALocalOptimum) {
   Autotuner tuner({4, 0}, 10'000'000, 0);
   run(tuner, [](const Autotuner::Point&) { return 1e9; });
   EXPECT_EQ(tuner.point(), (Autotuner::Point{4, 0}));
 }
 
-TEST(Autotuner, ASampleNeedsItsTime) {
+TEST(Autotuner, ASampleHasAMinimumDuration) {
   Autotuner tuner({4, 0}, 1, 1.0);
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(tuner.note(1 << 20, i));
 }

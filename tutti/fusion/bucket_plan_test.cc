@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(BucketPlan, GoesFromTheLastGradientToTheFirst) {
+TEST(BucketPlan, OrdersGradientsFromTheLastToTheFirst) {
   const std::vector<GradientSize> sizes = {{100}, {200}, {16}, {16}};
   const auto buckets = plan_buckets(sizes, {1024, 128});
   ASSERT_EQ(buckets.size(), 3u);
@@ -20,7 +20,7 @@ TEST(BucketPlan, GoesFromTheLastGradientToTheFirst) {
   EXPECT_EQ(buckets[2].count, 112);  // padded to full cache lines
 }
 
-TEST(BucketPlan, EveryTypeHasItsOwnBuckets) {
+TEST(BucketPlan, EveryTypeHasSeparateBuckets) {
   const std::vector<GradientSize> sizes = {
       {10, DType::kF32}, {10, DType::kBF16}, {10, DType::kF32}, {0, DType::kBF16}};
   const auto buckets = plan_buckets(sizes, {1 << 20, 1 << 20});
@@ -41,7 +41,7 @@ TEST(BucketPlan, MembersOfOneArrayFollowEachOtherWithoutPadding) {
   EXPECT_THAT(buckets[2].members, ElementsAre(0));
 }
 
-TEST(BucketPlan, NothingGivesNothing) {
+TEST(BucketPlan, NoGradientsGiveNoBuckets) {
   EXPECT_THAT(plan_buckets({}, {1, 1}), IsEmpty());
 }
 

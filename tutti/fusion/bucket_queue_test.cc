@@ -45,7 +45,7 @@ TEST(BucketQueue, BucketsNeededFirstOvertake) {
   EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("middle"));
 }
 
-TEST(BucketQueue, MembersKeepTheOrderOfTheirComing) {
+TEST(BucketQueue, MembersKeepTheOrderOfArrival) {
   BucketQueue queue(kSmall);
   queue.add(queued("b1", 40, 2), 0);
   queue.add(queued("b0", 40, 1), 0);
@@ -74,7 +74,7 @@ TEST(BucketQueue, OnlyCompatibleTensorsShareABucket) {
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("x"));
 }
 
-TEST(BucketQueue, ALargeTensorGoesAlone) {
+TEST(BucketQueue, ALargeTensorIsASeparateBucket) {
   BucketQueue queue(kSmall);
   queue.add(queued("large", 63), 0);
   queue.add(queued("small", 1), 0);

@@ -144,7 +144,7 @@ TEST_P(EngineOf, EveryKindAtOnce) {
   });
 }
 
-TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
+TEST(Engine, ContiguousTensorsOfABucketAreNotCopied) {
   run_engines({2}, [](Engine& engine) {
     auto* const memory = static_cast<float*>(engine.arena()->allocate(3 * 400, 64));
     std::fill_n(memory, 300, 1.0F);
@@ -287,7 +287,7 @@ TEST(Engine, OneNameForDifferentKindsIsADisagreement) {
   });
 }
 
-TEST(Engine, ANameThatIsUnderWayWaitsItsTurnAsAnotherKind) {
+TEST(Engine, ANameInFlightDelaysTheSameNameOfAnotherKind) {
   run_engines({2}, [](Engine& engine) {
     Values summed(2, 1), again(2, 1), own(1, static_cast<float>(engine.rank()));
     const auto meet = [&] { engine.submit({.name = "wait", .kind = Kind::kBarrier}).work.wait(); };
@@ -308,7 +308,7 @@ TEST(Engine, ANameThatIsUnderWayWaitsItsTurnAsAnotherKind) {
   });
 }
 
-TEST(Engine, RanksThatHaveJoinedBringZeros) {
+TEST(Engine, JoinedRanksContributeZeros) {
   run_engines({3}, [](Engine& engine) {
     const int batches = 2 + engine.rank();
     Values low(1), product(1);

@@ -282,7 +282,7 @@ TEST(Negotiator, AStallNamesTheRanksThatAreMissing) {
   }
 }
 
-TEST(Negotiator, TheRootHearsWhoHasLeft) {
+TEST(Negotiator, TheRootLearnsWhichRanksHaveLeft) {
   std::mt19937 random(9);
   Job job(6, 2);
   job.ranks[5].leave();

@@ -212,7 +212,7 @@ TEST(Build, RejectsInvalidRequests) {
   EXPECT_EQ(error_of(grid, reproducible, Choice{{"ring"}}, 0), "DDL-1-24");
 }
 
-TEST(Build, CallsOfTheVendorAreNeverUnderWayTogether) {
+TEST(Build, VendorCallsNeverOverlap) {
   const Request request = request_of(Collective::kAllReduce, 4, 1000);
   EXPECT_EQ(build(grid_of({2, 2}, 1), request, {{"direct", "vendor"}, 8}, 0).lanes.size(), 1U);
   // Empty slices issue no call, on any rail.

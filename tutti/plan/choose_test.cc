@@ -24,7 +24,7 @@ Request all_reduce(std::int64_t count) {
   return request;
 }
 
-TEST(Choose, GivesARightPlanForEverything) {
+TEST(Choose, EveryChoiceGivesACorrectPlan) {
   for (const auto& grid : {grid_of({1}), grid_of({5}, 1), grid_of({4, 3}, 1), uneven({2, 3, 1}),
                            grid_of({2, 2, 3}, 1), grid_of({2, 2}), grid_of({3, 1}, 1)}) {
     for (int c = 0; c < kCollectiveCount; ++c) {
@@ -43,7 +43,7 @@ TEST(Choose, GivesARightPlanForEverything) {
   }
 }
 
-TEST(Choose, SmallMessagesWantFewStepsLargeOnesFewBytes) {
+TEST(Choose, SmallMessagesUseFewStepsLargeOnesFewBytes) {
   const auto grid = grid_of({2, 8}, 1);
   EXPECT_THAT(choose(grid, all_reduce(16)).algorithms, ElementsAre("direct", "recursive_doubling"));
   EXPECT_EQ(choose(grid, all_reduce(16)).rails, 1);
@@ -111,7 +111,7 @@ TEST(Choose, FollowsTheMode) {
   EXPECT_EQ(choose(grid, all_reduce(10 << 20), {}, {.mode = parse_mode("m")}).lanes, 1);
 }
 
-TEST(Choose, AnAlgorithmThatCannotGivesWay) {
+TEST(Choose, AnUnsupportedAlgorithmIsReplaced) {
   const auto grid = grid_of({4, 3}, 1);
   Request request = all_reduce(100);
   request.collective = Collective::kBroadcast;

@@ -206,7 +206,7 @@ TEST(DocumentedCosts, OtherMemoryFallsBackToSlotsOrStages) {
   }
 }
 
-TEST(DocumentedCosts, OneHostMeetsEvenWithoutElements) {
+TEST(DocumentedCosts, OneHostSynchronisesEvenWithoutElements) {
   for (const char* name : {"host_eager", "host_direct", "host_staged"}) {
     const Request request = request_for(Collective::kAllReduce, 0);
     EXPECT_NE(build(grid_of({3}, 1), request, {{name}}, 2).host_all_reduce(), nullptr);

@@ -73,7 +73,7 @@ TEST(Verify, FindsRacesWhenASyncIsMissing) {
   }
 }
 
-TEST(Verify, FindsWhoDisagreesAboutASlot) {
+TEST(Verify, FindsRanksThatDisagreeAboutASlot) {
   const Choice one_rail{{"direct", "ring"}, 1, 1};
   Broken rootless(grid_of({2, 2}, 1), one_rail);
   ASSERT_EQ(rootless.problem(), "");
@@ -84,7 +84,7 @@ TEST(Verify, FindsWhoDisagreesAboutASlot) {
   EXPECT_NE(hasty.problem(), "");
 }
 
-TEST(Verify, FindsWhoDisagreesAboutTheHostsProtocol) {
+TEST(Verify, FindsRanksThatDisagreeAboutTheProtocol) {
   Broken plans(grid_of({3}, 1), {{"host_direct"}});
   ASSERT_EQ(plans.problem(), "");
   plans.step(1, StepKind::kHostAllReduce).protocol = HostProtocol::kStaged;

@@ -20,7 +20,7 @@ BarChart ratios() {
           true};
 }
 
-TEST(Bars, HoldEveryBarAndAreTheSameEveryTime) {
+TEST(Bars, DrawEveryBarDeterministically) {
   const std::string svg = render_svg(ratios());
   for (const char* text : {">first<", ">fast<", ">10<", ">slow<", ">0.50x<", ">equal<", ">1<",
                            ">times as fast<", "Title &lt;&amp;&gt;"})
@@ -30,7 +30,7 @@ TEST(Bars, HoldEveryBarAndAreTheSameEveryTime) {
 }
 
 // The axis spans 0.5 to 10 on 480 units; the value 1 is at the fraction log(2) / log(20) of it.
-TEST(Bars, GoBothWaysFromTheirOrigin) {
+TEST(Bars, ExtendInBothDirectionsFromTheOrigin) {
   const std::string svg = render_svg(ratios());
   EXPECT_THAT(svg,
               HasSubstr(R"(<rect x="491.1" y="125.0" width="368.9" height="14" fill="#0072b2"/>)"));
@@ -38,7 +38,7 @@ TEST(Bars, GoBothWaysFromTheirOrigin) {
               HasSubstr(R"(<rect x="380.0" y="145.0" width="111.1" height="14" fill="#d55e00"/>)"));
 }
 
-TEST(Bars, LeaveOutValuesThatCannotBePlotted) {
+TEST(Bars, SkipValuesThatCannotBePlotted) {
   BarChart chart = ratios();
   chart.groups = {{"", {{"none", 0, ""}, {"all", std::numeric_limits<double>::infinity(), ""}}}};
   const std::string svg = render_svg(chart);

@@ -27,7 +27,7 @@ Chart example() {
            {"bound", LineStyle::kBound, {{1024, 5}, {4096, 5}}}}};
 }
 
-TEST(Plot, HoldsEverySeriesAndIsTheSameEveryTime) {
+TEST(Plot, DrawsEverySeriesDeterministically) {
   std::string svg = render_svg(example());
   EXPECT_THAT(svg, HasSubstr(">ours<"));
   EXPECT_THAT(svg, HasSubstr(">peer<"));
@@ -70,7 +70,7 @@ TEST(Plot, NumbersOfTicksAreShort) {
   EXPECT_EQ(plain_text(5e-5), "5e-05");
 }
 
-TEST(Plot, StepsAreWholeAndTheBandHasRoom) {
+TEST(Plot, TicksAreIntegersAndTheBandFits) {
   Chart chart{"", "", {"step", 10, plain_text, true, true}, {"", 10, plain_text, true}, {}};
   chart.series = {{"", LineStyle::kOurs, {{1, 2, 1, 40}, {3, 2, 1, 3}}}};
   const std::string svg = render_svg(chart);

@@ -24,7 +24,7 @@ TEST(Image, MarksHaveTheirColours) {
   EXPECT_EQ(text.find("M0 "), std::string::npos);
 }
 
-TEST(Image, NothingIsDrawnOfNothing) {
+TEST(Image, AnEmptyImageDrawsNothing) {
   EXPECT_EQ(image_elements({}), "");
   const std::vector<float> even = {3, 3};
   EXPECT_NE(image_elements({1, 2, even, {}}).find("M0 0.5h2"), std::string::npos);

@@ -55,7 +55,7 @@ class TraceMerge : public testing::Test {
   int ranks_ = 0;
 };
 
-TEST_F(TraceMerge, SetsTheClocksOfHostsByABarrier) {
+TEST_F(TraceMerge, AlignsTheClocksOfHostsByABarrier) {
   write_trace(0, "red", 100, 200);
   write_trace(1, "red", 102, 203);     // the same clock; left the barrier later
   write_trace(2, "blue", 5100, 5201);  // a clock that is 5000 us ahead

@@ -34,7 +34,7 @@ TEST_F(TrainingLog, TwoRunsOfOneSecondHaveTwoFolders) {
   EXPECT_NE(new_run_folder(base_, "hep"), new_run_folder(base_, "hep"));
 }
 
-TEST_F(TrainingLog, TextGoesToNewFoldersAndToTheCurrentOne) {
+TEST_F(TrainingLog, TextIsWrittenToNewAndExistingDirectories) {
   write_text(base_ / "new" / "file.txt", "one");
   EXPECT_EQ(content(base_ / "new" / "file.txt"), "one");
   const fs::path before = fs::current_path();
@@ -89,7 +89,7 @@ TEST_F(TrainingLog, OtherRanksWriteEventsOnly) {
 }
 
 // Parses the records like TensorBoard and verifies both checksums of each.
-TEST_F(TrainingLog, TensorboardRecordsAreWhole) {
+TEST_F(TrainingLog, TensorboardRecordsAreComplete) {
   TensorboardFile file(base_);
   file.scalar("train/loss", 300, 0.5f);
   const std::string bytes = content(file.path());
@@ -130,7 +130,7 @@ TEST_F(TrainingLog, ValidationsAreKeptAndCut) {
   EXPECT_EQ(content(base_ / "validation.csv"), "step,epoch,skill,z\n2,1.00000,0.3,1\n");
 }
 
-TEST_F(TrainingLog, ARunThatNeverBeganIsForgotten) {
+TEST_F(TrainingLog, ARunWithoutStepsIsRemoved) {
   const fs::path run = new_run_folder(base_, "hep");
   write_text(run / "config.toml", "size = 1");
   write_text(run / "events-rank0.jsonl", "");

@@ -78,7 +78,7 @@ TEST(Discover, MachinesWithoutSocketsOrCoresGetOne) {
   EXPECT_EQ(machine.core_count(), 3);
 }
 
-TEST(Discover, OneCardIsOneAcceleratorAndScreensAreNone) {
+TEST(Discover, ACardIsOneAcceleratorAndDisplaysDoNotCount) {
   const Machine machine = internal::machine_from_xml(R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
@@ -135,7 +135,7 @@ TEST_F(Root, DeviceFilesAreAccelerators) {
   EXPECT_TRUE(internal::accelerators_in(root_ / "nowhere").empty());
 }
 
-TEST_F(Root, QuotaIsTheSmallestOnTheWayUp) {
+TEST_F(Root, QuotaIsTheSmallestOfAllAncestors) {
   EXPECT_EQ(internal::cpu_quota(root_), 0);
   write("proc/self/cgroup", "0::/jobs/mine\n");
   write("sys/fs/cgroup/jobs/mine/cpu.max", "max 100000\n");

@@ -23,7 +23,7 @@ TEST(Grid, GroupsDifferInOneCoordinateOnly) {
   EXPECT_EQ(shape_of(grid), "2x2x1x1");
 }
 
-TEST(Grid, UnevenHostsAreGroupsOfTheirOwnLength) {
+TEST(Grid, UnevenHostsAreGroupsOfDifferentLength) {
   const Grid grid = uneven();
   EXPECT_FALSE(grid.is_even());
   EXPECT_EQ(shape_of(grid), "*x3x1x1");

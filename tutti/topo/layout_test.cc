@@ -33,7 +33,7 @@ TEST(MakeLayout, GroupsByMachineForAnyMapping) {
   EXPECT_NO_THROW(check(round_robin));
 }
 
-TEST(MakeLayout, MemoryHasTheLastWord) {
+TEST(MakeLayout, MappedMemoryDecides) {
   const std::vector<HostIdentity> one_machine(4, on("a"));
   EXPECT_EQ(make_layout(one_machine, [](int, int) { return false; }).hosts.size(), 4u);
   // Two containers: even and odd ranks.

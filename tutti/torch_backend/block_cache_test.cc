@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-TEST(BlockCache, GivesTheSameMemoryAgain) {
+TEST(BlockCache, ReusesMemory) {
   BlockCache cache(std::make_shared<comm::Arena>());
   void* const first = cache.take(4 * kMiB);
   void* const second = cache.take(4 * kMiB);
@@ -31,7 +31,7 @@ TEST(BlockCache, RecognisesMemoryOfOthers) {
   EXPECT_FALSE(cache.give_back(block));
 }
 
-TEST(BlockCache, KeepsNoMoreThanItMay) {
+TEST(BlockCache, KeepsAtMostItsLimit) {
   BlockCache cache(std::make_shared<comm::Arena>(), nullptr, 3 * kMiB);
   void* const first = cache.take(2 * kMiB);
   void* const second = cache.take(2 * kMiB);
@@ -40,7 +40,7 @@ TEST(BlockCache, KeepsNoMoreThanItMay) {
   EXPECT_EQ(cache.arena()->allocated_bytes(), 2 * kMiB);
 }
 
-TEST(BlockCache, BlocksAreLittleLargerThanWanted) {
+TEST(BlockCache, BlocksAreSlightlyLargerThanRequested) {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, 3 * kMiB + 1, 7 * kMiB}) {
     const std::size_t size = BlockCache::block_bytes(bytes);
     EXPECT_GE(size, bytes);
@@ -65,7 +65,7 @@ TEST(BlockCache, AForkedChildTakesNothing) {
   EXPECT_TRUE(cache.give_back(block));
 }
 
-TEST(BlockCache, MoreThanThereIsGivesNothing) {
+TEST(BlockCache, ReturnsNullIfMemoryIsExhausted) {
   BlockCache cache(std::make_shared<comm::Arena>());
   EXPECT_EQ(cache.take(std::size_t{1} << 60), nullptr);
 }

@@ -37,7 +37,7 @@ TEST(CollectiveGuard, AnErrorOfAllRanksIsReportedOnce) {
               ElementsAre("DDL-7-00 no file", "silent 1", "silent 1"));
 }
 
-TEST(CollectiveGuard, WhereRanksDifferTheyAreNamed) {
+TEST(CollectiveGuard, RanksWithDifferentErrorsAreNamed) {
   EXPECT_THAT(messages({"", "no room", ""}),
               ElementsAre("silent 1", "DDL-9-63 rank 1: DDL-7-00 no room", "silent 1"));
   EXPECT_THAT(messages({"a", "b"}),
@@ -49,7 +49,7 @@ TEST(CollectiveGuard, SuccessIsPassedThrough) {
 }
 
 // A rank that waits for a failed one gets an error instead of waiting forever.
-TEST(CollectiveGuard, OneThatFailsInsideWorkThatWaits) {
+TEST(CollectiveGuard, ARankThatFailsWhileOthersWait) {
   comm::ThreadWorld world(2);
   std::vector<std::string> all(2);
   Options options(comm::comm_options());

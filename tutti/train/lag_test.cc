@@ -98,7 +98,7 @@ TEST(Lag, ANonFiniteGradientIsSkippedInItsTurn) {
   EXPECT_EQ(late[3], weights_after_gradients({1, 3}));
 }
 
-TEST(Lag, ARunGoesOnWithTheGradientThatWasPending) {
+TEST(Lag, AResumedRunUsesThePendingGradient) {
   std::vector<float> kept;
   weights_after({{1}, {2}, {3}}, "1", [&](int step, Strategy& strategy) {
     const std::span<const float> pending = strategy.pending();

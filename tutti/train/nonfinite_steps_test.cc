@@ -72,7 +72,7 @@ TEST_P(BadGradientTest, SquareThatIsNotFiniteIsSkippedByAll) {
   for (float square : floats(newest("bad"), "optimizer.1")) EXPECT_LT(square, 1e6f);
 }
 
-TEST_P(BadGradientTest, ManyInARowEndTheRun) {
+TEST_P(BadGradientTest, ConsecutiveOnesEndTheRun) {
   stays_bad_ = true;
   auto [ranks, settings] = how();
   settings.insert(settings.end(), {{"steps", "20"}, {"checkpoint_steps", "1"}});
@@ -108,7 +108,7 @@ TEST_F(TrainerTest, ABadGradientIsSkippedByAllStages) {
   EXPECT_NE(events("stages", 2).find("layer matrix"), std::string::npos);
 }
 
-TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
+TEST_F(TrainerTest, ConsecutiveBadStepsEndTheRun) {
   try {
     run(2, "hopeless", {{"steps", "40"}, {"learning_rate", "900"}, {"momentum", "0.99"}});
     FAIL();

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(PartitionLayers, TheBusiestStageHasAsLittleAsCanBe) {
+TEST(PartitionLayers, MinimisesTheWorkOfTheBusiestStage) {
   EXPECT_THAT(partition_layers({1, 1, 1, 1}, 2), ElementsAre(0, 2, 4));
   EXPECT_THAT(partition_layers({10, 1, 1, 1}, 2), ElementsAre(0, 1, 4));
   EXPECT_THAT(partition_layers({1, 1, 1, 10}, 2), ElementsAre(0, 3, 4));

@@ -11,7 +11,7 @@
 namespace tutti::train {
 namespace {
 
-TEST_F(TrainerTest, StagesGoOnWhereTheyStopped) {
+TEST_F(TrainerTest, StagesContinueWhereTheyStopped) {
   const Settings common = {{"stages", "2"}, {"optimizer", "adam"}, {"micro_batches", "2"}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
@@ -24,7 +24,7 @@ TEST_F(TrainerTest, StagesGoOnWhereTheyStopped) {
   EXPECT_EQ(whole.weights, run(2, "parts", with({{"steps", "20"}}), true).weights);
 }
 
-TEST_F(TrainerTest, UpdatesThatTakeTurnsGoOnWhereTheyStopped) {
+TEST_F(TrainerTest, AlternatingUpdatesContinueWhereTheyStopped) {
   updates_ = {{"first", "matrix"}, {"second", "weight"}, {"third", "weight"}};
   const Settings settings = {{"steps", "10"}, {"optimizer", "adam"}, {"checkpoint_steps", "5"}};
   const Result whole = run(2, "whole", settings);
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "sharded",
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 // Four of six steps of two ranks, then other ranks take the rest of the epoch, at the same position of the schedule.
-TEST_F(TrainerTest, AnotherNumberOfRanksGoesOnAtTheSameSample) {
+TEST_F(TrainerTest, AnotherNumberOfRanksContinuesAtTheSameSample) {
   const Settings common = {{"schedule", "cosine"}, {"learning_rate", "0.03"}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
@@ -154,7 +154,7 @@ TEST_F(TrainerTest, TestSamplesAreForTheResultOnly) {
 }
 
 // No weights were selected, and the result says so.
-TEST_F(TrainerTest, ResultsThatAreNotFiniteChooseNoWeights) {
+TEST_F(TrainerTest, NonFiniteResultsSelectNoWeights) {
   validates_ = true;
   run(2, "finite", {{"epochs", "2"}});
   EXPECT_TRUE(is_best_);
@@ -165,7 +165,7 @@ TEST_F(TrainerTest, ResultsThatAreNotFiniteChooseNoWeights) {
 }
 
 // Resuming from an earlier checkpoint, or from the start, would discard the newest.
-TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreNotTakenForNone) {
+TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreAnError) {
   run(1, "hidden", {{"steps", "2"}});
   fs::rename(base_ / "hidden/checkpoints", base_ / "hidden/moved");
   std::ofstream(base_ / "hidden/checkpoints") << "not a directory";

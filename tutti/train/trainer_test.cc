@@ -92,7 +92,7 @@ TEST_F(TrainerTest, TooManyStages) {
 
 // Three updates per step, two of them of the same parameters, each with the weights that the previous one has changed:
 // the same for any number of ranks.
-TEST_F(TrainerTest, UpdatesOfAStepTakeTurns) {
+TEST_F(TrainerTest, UpdatesOfAStepAlternate) {
   updates_ = {{"first", "matrix"}, {"second", "weight"}, {"third", "weight"}};
   const Settings settings = {{"steps", "5"}, {"optimizer", "adam"}, {"clip_norm", "0.7"}};
   auto with = [&](Settings more) {
@@ -116,7 +116,7 @@ TEST_F(TrainerTest, UpdatesOfAStepTakeTurns) {
   EXPECT_NEAR(columns.at("loss")[0], mean, 1e-4 * mean);
 }
 
-TEST_F(TrainerTest, ParametersOfOtherUpdatesStandStill) {
+TEST_F(TrainerTest, ParametersOfOtherUpdatesAreFrozen) {
   updates_ = {{"first", "weight"}, {"second", "weight"}};
   const Result result = run(2, "still", {{"steps", "9"}, {"optimizer", "adam"}});
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(result.weights[i], 0.3f);  // `matrix`

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ControlMessage, ReportsComeBackAsTheyWent) {
+TEST(ControlMessage, ReportsRoundTrip) {
   RankReport report;
   report.rank = 3;
   report.since_ns = 2'100'000'000;

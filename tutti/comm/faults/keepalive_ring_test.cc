@@ -42,7 +42,7 @@ TEST(KeepaliveRing, ARankThatLeavesCleanlyIsNotDead) {
   EXPECT_THAT(look(one), IsEmpty());
 }
 
-TEST(KeepaliveRing, WhoEndsWithoutAWordIsDead) {
+TEST(KeepaliveRing, ARankThatEndsWithoutANoticeIsDead) {
   KeepaliveRing one;
   const std::string address = one.open(kSecret, 0);
   const pid_t child = ::fork();

@@ -115,7 +115,7 @@ TEST_F(TuningFile, IsWrittenAndRead) {
   EXPECT_EQ(std::distance(fs::directory_iterator(file.parent_path()), {}), 1) << "a draft is left";
 }
 
-TEST_F(TuningFile, FolderThatCannotBeWrittenIsNoError) {
+TEST_F(TuningFile, AnUnwritableDirectoryIsNotAnError) {
   std::ofstream(folder_ / "file") << "in the way";
   write_tuning(folder_ / "file" / "key.json", "text");
   EXPECT_EQ(read_tuning(folder_ / "file" / "key.json"), "");

@@ -63,8 +63,8 @@ TEST_P(ConvSame, AgreesWithF32) {
   if (!is_first_layer) leaves.insert(leaves.end(), inputs.begin(), inputs.end());
   const Tensor g = torch::randn(ours.sizes());
   // The ReLU mask is taken from the tested result: near zero the sign depends on rounding.
-  const Tensor let_through = shape.options.has_relu ? g * (ours > 0) : g;
-  const auto expected = torch::autograd::grad({theirs}, leaves, {let_through});
+  const Tensor masked = shape.options.has_relu ? g * (ours > 0) : g;
+  const auto expected = torch::autograd::grad({theirs}, leaves, {masked});
   const auto found = torch::autograd::grad({ours}, leaves, {g.to(ours.scalar_type())});
   for (std::size_t i = 0; i < leaves.size(); ++i)
     EXPECT_LT(relative_error(found[i], expected[i]), (i == 1 ? 3 : 1) * tolerance) << i;

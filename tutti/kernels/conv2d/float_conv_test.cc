@@ -68,9 +68,8 @@ TEST_P(FloatConv, AgreesWithF64) {
   EXPECT_LT(relative_error(ours, shape.has_relu ? torch::relu(exact) : exact), kTolerance);
   const Tensor g = torch::randn(ours.sizes());
   // The ReLU mask is taken from the tested result: near zero the sign depends on rounding.
-  const Tensor let_through = shape.has_relu ? g * (ours > 0) : g;
-  const auto expected =
-      torch::autograd::grad({exact}, leaves, {let_through.to(torch::kFloat64)}, true);
+  const Tensor masked = shape.has_relu ? g * (ours > 0) : g;
+  const auto expected = torch::autograd::grad({exact}, leaves, {masked.to(torch::kFloat64)}, true);
   spoil_memory();
   const auto found = torch::autograd::grad({ours}, leaves, {g});
   for (std::size_t i = 0; i < leaves.size(); ++i)

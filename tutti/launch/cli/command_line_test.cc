@@ -40,7 +40,7 @@ TEST(CommandLine, KnownOptionsWithOneOrTwoDashes) {
   }
 }
 
-TEST(CommandLine, EveryKnownNameIsThere) {
+TEST(CommandLine, EveryKnownNameExists) {
   for (const char* name :
        {"m",       "mode",    "ddlarg",     "ddloption", "no_ddloptions", "rf",    "rankfile",
         "H",       "host",    "hostfile",   "aisles",    "racks",         "nodes", "accelerators",

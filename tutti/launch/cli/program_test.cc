@@ -53,7 +53,7 @@ TEST_F(Programs, ScriptsRunByThemselvesOrByPython) {
   EXPECT_THAT(complete_program({"no_such.py"}, "").arguments, ElementsAre("no_such.py"));
 }
 
-TEST_F(Programs, ScriptsMustBeThere) {
+TEST_F(Programs, ScriptsMustExist) {
   EXPECT_THAT(complete_program({"/v/bin/python3", "-u", "-W", "ignore", "a.py", "b.py"}, "").files,
               ElementsAre("a.py"));
   EXPECT_THAT(complete_program({"python", "-m", "torch.x", "a.py"}, "").files, IsEmpty());

@@ -55,7 +55,7 @@ TEST(Frames, RejectLongControlFramesAndOtherProtocols) {
   EXPECT_EQ(calls, 0);
 }
 
-TEST(Frames, BodiesSurviveTheWay) {
+TEST(Frames, BodiesRoundTrip) {
   const auto body = [](const std::string& frame) { return frame.substr(kFrameHeaderBytes); };
   const auto hello = decode_hello(body(encode(Hello{7, 1234, -5, "boot"})));
   ASSERT_TRUE(hello);

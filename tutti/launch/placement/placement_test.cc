@@ -92,7 +92,7 @@ TEST(Placement, UnevenHostsAreFilledRoundRobin) {
               ElementsAre("a", "b", "b", "b"));
 }
 
-TEST(Placement, FewerRanksThanHostsLeaveHostsOut) {
+TEST(Placement, FewerRanksThanHostsOmitHosts) {
   const Rankfile two = place(hosts(5), topo::synthetic_machine("core:4 pu:1"), {.ranks = 2});
   EXPECT_THAT(two.hosts, ElementsAre("host1", "host2"));
   EXPECT_EQ(two.nodes, 2);
@@ -109,7 +109,7 @@ TEST(Placement, RacksAndAisles) {
   }
 }
 
-TEST(Placement, MoreThanThereIs) {
+TEST(Placement, MoreThanAvailable) {
   const topo::Machine machine = topo::synthetic_machine("pack:1 core:2 pu:2");
   const auto trouble = [&](const Shape& shape) {
     return error_of([&] { place(hosts(1), machine, shape); });

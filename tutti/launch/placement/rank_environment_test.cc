@@ -64,7 +64,7 @@ TEST(Environment, ASecretIsNeverPassedOnToAnotherJob) {
   EXPECT_FALSE(rank_environment(own, two_ranks(), {}).contains("TUTTI_JOB_SECRET"));
 }
 
-TEST(Environment, OfAJobInsideAJobHasNothingOfTheOuterOne) {
+TEST(Environment, ANestedJobInheritsNothingOfTheOuterOne) {
   Environment rank =
       rank_environment({{"PATH", "/bin"}, {"DDL_OPTIONS", "-timeout 9"}}, two_ranks(),
                        {.mode = "p:2x1x1x1",
@@ -85,7 +85,7 @@ TEST(Environment, OfAJobInsideAJobHasNothingOfTheOuterOne) {
   EXPECT_EQ(without_outer_job(rank).at("TUTTI_RUN_FOLDER"), "/mine");
 }
 
-TEST(Environment, OutsideOfJobsIsLeftAlone) {
+TEST(Environment, OutsideOfJobsIsUnchanged) {
   const Environment own = {{"MASTER_PORT", "99"}, {"RANK", "1"}, {"DDL_OPTIONS", "-mode r"}};
   EXPECT_EQ(without_outer_job(own), own);
 }

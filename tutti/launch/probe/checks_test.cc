@@ -56,7 +56,7 @@ TEST(Checks, FreeSpaceOfEveryHostIsShown) {
   EXPECT_THAT(table, HasSubstr("host2 "));
 }
 
-TEST(Checks, CodesAreTheirOwn) {
+TEST(Checks, CodesAreUnique) {
   std::set<std::string> seen;
   for (const Check& check : checks()) EXPECT_TRUE(seen.insert(check.code).second) << check.code;
 }
@@ -124,21 +124,21 @@ INSTANTIATE_TEST_SUITE_P(
                 facts.matrix.links[1][0].bandwidth = 1e6;
               }}));
 
-TEST(Checks, AWantedPortThatIsBusyIsNamed) {
+TEST(Checks, ARequestedPortThatIsBusyIsNamed) {
   Facts facts = good_facts();
   facts.port = 29500;
   facts.hosts[0].report->port_is_busy = true;
   EXPECT_THAT(render(run_checks(facts), false), HasSubstr("Port 29500 (MASTER_PORT) of host1"));
 }
 
-TEST(Checks, ShapesMayDifferWhereTheUserDealsTheRanks) {
+TEST(Checks, ShapesMayDifferIfTheUserPlacesTheRanks) {
   Facts facts = good_facts();
   facts.hosts[1].report->machine = topo::synthetic_machine("pack:2 core:4 pu:1");
   facts.shapes_may_differ = true;
   EXPECT_THAT(codes(facts), IsEmpty());
 }
 
-TEST(Checks, SpeedsThatWereNotMeasuredAreNotCalledGood) {
+TEST(Checks, SpeedsThatWereNotMeasuredAreNotReportedAsGood) {
   Facts facts = good_facts();
   for (auto& row : facts.matrix.links) std::ranges::fill(row, LinkSpeed());
   EXPECT_THAT(render(run_checks(facts), true), HasSubstr("-       DDL-3-35"));

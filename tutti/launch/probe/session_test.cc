@@ -48,7 +48,7 @@ TEST(Serve, ABusyPortIsSeen) {
   EXPECT_FALSE(report.has_folder);
 }
 
-TEST(Serve, NonsenseIsAnsweredToo) {
+TEST(Serve, MalformedRequestsAreAnswered) {
   for (const char* line :
        {"", "{", "{}", R"({"do":"dance"})", R"({"do":"report"})", R"({"do":"measure","address":5})",
         R"({"do":"listen","secret":"00","addresses":["127.0.0.1"]})"}) {
@@ -82,7 +82,7 @@ TEST_F(TrafficTest, NeedsTheSecretAndAListener) {
   EXPECT_EQ(probe_link("127.0.0.1", port, secret_, 0).error, "Connection refused");
 }
 
-TEST_F(TrafficTest, ASilentClientKeepsNoOtherWaiting) {
+TEST_F(TrafficTest, ASilentClientDoesNotDelayOthers) {
   LinkProbeServer service(secret_, {"127.0.0.1"});
   const os::UniqueFd silent = connect_to("127.0.0.1", service.ports()[0], 60, nullptr);
   EXPECT_EQ(probe_link("127.0.0.1", service.ports()[0], secret_, 0).error, "");
@@ -110,7 +110,7 @@ TEST(Session, AnExitWithoutReplyReportsTheLastOutput) {
   EXPECT_EQ(explain("h", answers[0], "ddlrun").code, "DDL-3-22");
 }
 
-TEST(Session, SilenceIsATimeOut) {
+TEST(Session, SilenceIsATimeout) {
   const auto answers = ask_one({"sleep", "60"}, 0.1);
   EXPECT_TRUE(answers[0].timed_out);
   EXPECT_EQ(explain("h", answers[0], "ddlrun").code, "DDL-3-21");

@@ -206,7 +206,7 @@ TEST(ExportTraced, GivesTheSameForOtherBatches) {
 }
 
 // Tracing does not record custom kernels.
-TEST(ExportTraced, HoldsLayersThatAreOursOtherwise) {
+TEST(ExportTraced, ExportsLayersWithCustomKernels) {
   torch::manual_seed(6);
   torch::nn::Module network("wide");
   const torch::Tensor w = network.register_parameter("w", torch::randn({16, 16, 3, 3})),
@@ -236,7 +236,7 @@ TEST(TaskParts, BatchesAreAssignedRoundRobin) {
 }
 
 // Generating a universe of the published size takes 5 GB on every rank that generates.
-TEST(TaskParts, OnlySoManyRanksMakeDataAsMemoryIsThereFor) {
+TEST(TaskParts, AsManyRanksGenerateDataAsFitIntoMemory) {
   EXPECT_EQ(ranks_that_fit(8, 0, 1), 8);
   EXPECT_EQ(ranks_that_fit(8, 5e9, 24e9), 4);
   EXPECT_EQ(ranks_that_fit(2, 5e9, 24e9), 2);
@@ -252,7 +252,7 @@ TEST(TaskParts, EvalBatchesOfLargeImagesAreSmaller) {
   EXPECT_EQ(eval_batch(4096), 4);
 }
 
-TEST(TaskParts, MemoryIsThatOfThePrecisionItComputesIn) {
+TEST(TaskParts, MemoryDependsOnThePrecision) {
   constexpr ValueBytes bytes{.f32 = 6, .bf16 = 3};
   EXPECT_EQ(bytes.at(torch::kFloat32), 6);
   EXPECT_EQ(bytes.at(torch::kBFloat16), kernels::has_matrix_units() ? 3 : 6);

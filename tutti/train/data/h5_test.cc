@@ -49,7 +49,7 @@ TEST(H5, RowsComeBackInAnyOrder) {
 }
 
 // As two runs of a job array that fill the same cache.
-TEST(H5, TwoWritersOfOneFileDoNotMeet) {
+TEST(H5, TwoWritersOfOneFileDoNotInterfere) {
   const fs::path folder = fs::path(testing::TempDir()) / "h5_test_writers";
   fs::remove_all(folder);
   fs::create_directories(folder);

@@ -21,7 +21,7 @@ TEST(EpochSchedule, EpochsOfEqualSteps) {
 }
 
 // A resumed run with the same step size continues as if never stopped, from any position.
-TEST(EpochSchedule, GoesOnAsIfNeverStopped) {
+TEST(EpochSchedule, ContinuesAsIfNeverStopped) {
   const EpochSchedule whole(103, 10);
   for (std::int64_t stop = 0; stop < 35; ++stop) {
     const EpochSchedule later(103, 10, stop, whole.position(stop));
@@ -37,7 +37,7 @@ TEST(EpochSchedule, GoesOnAsIfNeverStopped) {
 
 // From every position and to every step size: the rest of the epoch follows without a gap, except for less than one
 // step, and the next epoch begins at its first sample.
-TEST(EpochSchedule, GoesOnWithStepsOfAnotherSize) {
+TEST(EpochSchedule, ContinuesWithStepsOfAnotherSize) {
   const std::int64_t samples = 96;
   for (std::int64_t before : {8, 12, 40})
     for (std::int64_t after : {4, 8, 16, 40, 96})

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, EveryRule,
 class ElementwiseRule : public testing::TestWithParam<const char*> {};
 
 // Split anywhere, also inside tensors and across them.
-TEST_P(ElementwiseRule, SlicesTogetherAreTheWhole) {
+TEST_P(ElementwiseRule, SlicesAddUpToTheWhole) {
   UpdateSettings settings = rule(GetParam());
   settings.weight_decay = 0.1;
   const std::vector<Segment> segments = {{"a", 0, 3000}, {"b", 3000, 1, false}, {"c", 3001, 2000}};

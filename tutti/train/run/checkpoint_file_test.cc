@@ -52,7 +52,7 @@ TEST_F(CheckpointTest, RoundTrips) {
   EXPECT_FALSE(fs::exists(folder_ / "a.ckpt.part"));
 }
 
-TEST_F(CheckpointTest, EveryDamageIsSeen) {
+TEST_F(CheckpointTest, EveryDamageIsDetected) {
   const fs::path file = folder_ / "a.ckpt";
   write_checkpoint(file, example(7));
   std::ifstream stream(file, std::ios::binary);
@@ -67,7 +67,7 @@ TEST_F(CheckpointTest, EveryDamageIsSeen) {
   EXPECT_THROW(read_checkpoint(file), IoError);
 }
 
-TEST_F(CheckpointTest, KeepsTheLastAndTheBestAndPassesOverDamage) {
+TEST_F(CheckpointTest, KeepsTheLastAndTheBestAndSkipsDamagedFiles) {
   CheckpointFolder checkpoints(folder_ / "all", 2);
   EXPECT_FALSE(checkpoints.newest());
   for (int step : {1, 20, 300}) checkpoints.write(example(step));

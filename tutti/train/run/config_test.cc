@@ -33,7 +33,7 @@ TEST(Config, CaseThenSizeThenUser) {
   EXPECT_EQ(options.source("filters"), "case");
 }
 
-TEST(Config, RecipesGoWithAnOptionAndASize) {
+TEST(Config, RecipesDependOnAnOptionAndASize) {
   CaseInfo info = example();
   info.recipes = {{"optimizer", "sgd", "", {{"filters", "3"}, {"batch", "5"}}},
                   {"optimizer", "sgd", "paper", {{"batch", "6"}}}};

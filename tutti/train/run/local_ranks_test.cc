@@ -41,7 +41,7 @@ TEST(LocalRanks, OneThatTheSystemKillsIsNamed) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(LocalRanks, AProgramThatIsNotThere) {
+TEST(LocalRanks, AMissingProgram) {
   EXPECT_EQ(run_local_ranks({{"/no/such/program"}, 1}), 127);
 }
 

@@ -44,7 +44,7 @@ TEST(Sampler, AStepDoesNotDependOnTheNumberOfRanks) {
 }
 
 // The samples of two ranks, and those of three ranks after them, make up the epoch.
-TEST(Sampler, GoesOnWithAnotherNumberOfRanks) {
+TEST(Sampler, ContinuesWithAnotherNumberOfRanks) {
   const std::int64_t samples = 96, batch = 4;
   const EpochSchedule before(samples, 2 * batch);
   const std::int64_t stop = 6;  // in the middle of the first epoch

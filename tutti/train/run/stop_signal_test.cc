@@ -6,7 +6,7 @@
 namespace tutti::train {
 namespace {
 
-TEST(StopSignal, RemembersTheFirstAndDiesOfTheSecond) {
+TEST(StopSignal, TheSecondSignalEndsTheProcess) {
   const StopSignal stop;
   EXPECT_FALSE(stop.stop_requested());
   raise(SIGTERM);
@@ -14,7 +14,7 @@ TEST(StopSignal, RemembersTheFirstAndDiesOfTheSecond) {
   EXPECT_EXIT(raise(SIGINT), testing::KilledBySignal(SIGINT), "");
 }
 
-TEST(StopSignal, IsAnsweredAtOnceWhereWished) {
+TEST(StopSignal, CanEndTheProcessAtOnce) {
   testing::internal::CaptureStderr();
   {
     const StopSignal silent;
@@ -28,7 +28,7 @@ TEST(StopSignal, IsAnsweredAtOnceWhereWished) {
   EXPECT_NE(output.find("after this step, with a checkpoint"), std::string::npos) << output;
 }
 
-TEST(StopSignal, IsOverWithItsLife) {
+TEST(StopSignal, EndsWithItsScope) {
   {
     const StopSignal stop;
   }

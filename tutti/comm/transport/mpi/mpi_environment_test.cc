@@ -7,7 +7,7 @@
 namespace tutti::comm {
 namespace {
 
-TEST(MpiSettings, LeaveTheUsersAlone) {
+TEST(MpiSettings, DoNotOverrideTheUsersSettings) {
   ASSERT_FALSE(mpi_settings().empty());
   for (const MpiSetting& setting : mpi_settings()) unsetenv(setting.variable);
   setenv(mpi_settings()[0].variable, "mine", 1);

@@ -67,7 +67,7 @@ TEST(Arena, BlocksNeverOverlapWhateverTheOrder) {
   EXPECT_EQ(arena.allocated_bytes(), 0);
 }
 
-TEST(Arena, FreedNeighboursJoin) {
+TEST(Arena, FreedNeighboursAreMerged) {
   Arena arena;
   std::vector<void*> blocks;
   for (int i = 0; i < 63; ++i) blocks.push_back(arena.allocate(kMiB));
@@ -102,7 +102,7 @@ TEST(Arena, FindsRangesInsideOneSegmentOnly) {
   EXPECT_FALSE(arena.find(nullptr, 0));
 }
 
-TEST(Arena, RejectsToFreeOtherMemory) {
+TEST(Arena, RejectsFreeingOtherMemory) {
   Arena arena;
   int foreign = 0;
   auto* block = static_cast<std::byte*>(arena.allocate(1000));
@@ -119,7 +119,7 @@ TEST(Arena, RejectsToFreeOtherMemory) {
   EXPECT_EQ(arena.allocated_bytes(), 0);
 }
 
-TEST(Arena, AnAbsurdWishFailsAndLeavesTheArenaUsable) {
+TEST(Arena, AnExcessiveRequestFailsAndLeavesTheArenaUsable) {
   Arena arena;
   EXPECT_THROW(arena.allocate(SIZE_MAX), MemoryError);
   EXPECT_THROW(arena.allocate(1, std::size_t{1} << 63), MemoryError);
@@ -146,7 +146,7 @@ TEST(Arena, IsSafeFromManyThreads) {
   EXPECT_EQ(arena.allocated_bytes(), 0);
 }
 
-TEST(Segment, LargeBlocksGiveTheirPagesBack) {
+TEST(Segment, LargeBlocksReleaseTheirPages) {
   internal::Segment segment(16 * kMiB);
   const auto resident = [&] {
     struct stat status{};
@@ -242,7 +242,7 @@ TEST(PeerArena, RejectsMemoryOutsideOfArenas) {
   EXPECT_EQ(result.code(), "DDL-5-08");
 }
 
-TEST(Arena, StaysTheParentsAfterAFork) {
+TEST(Arena, BelongsToTheParentAfterAFork) {
   Arena arena;
   auto* block = static_cast<std::byte*>(arena.allocate(8 * kMiB));
   block[0] = block[5 * kMiB] = std::byte{1};

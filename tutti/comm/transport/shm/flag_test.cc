@@ -19,7 +19,7 @@ TEST(SpinBackoff, SleepsAfterALongYieldToAnotherProcess) {
   EXPECT_FALSE(backoff.yield(0));
 }
 
-TEST(SpinBackoff, StaysAwakeWhenOneOfOursHadTheCore) {
+TEST(SpinBackoff, StaysAwakeIfARankOfThisJobUsedTheCore) {
   bool is_ours = true;
   SpinBackoff backoff(kAnyYieldIsLong, [&](std::int64_t begin, std::int64_t end) {
     EXPECT_LE(begin, end);
@@ -32,7 +32,7 @@ TEST(SpinBackoff, StaysAwakeWhenOneOfOursHadTheCore) {
   EXPECT_TRUE(backoff.prefers_sleep(now_ns()));
 }
 
-TEST(SpinBackoff, IsNotAskedForAnExcuseAfterAShortYield) {
+TEST(SpinBackoff, DoesNotAskForAnExplanationAfterAShortYield) {
   SpinBackoff backoff(1000 * kSecond, [](std::int64_t, std::int64_t) -> bool {
     ADD_FAILURE() << "asked";
     return false;
@@ -81,26 +81,26 @@ class Away : public ::testing::Test {
   const std::int64_t now_ = ticks();
 };
 
-TEST_F(Away, CountsWhoIsStillOutside) {
+TEST_F(Away, CountsRanksThatAreStillOutside) {
   outside_since(now_ - 9'000'000);
   EXPECT_TRUE(was_away(now_ - 6'000'000, now_));
   outside_since(now_ - 1'000'000);
   EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
 }
 
-TEST_F(Away, CountsWhoCameBackMeanwhile) {
+TEST_F(Away, CountsRanksThatReturnedMeanwhile) {
   back_at(now_ - 1'000'000, 8'000'000);
   EXPECT_TRUE(was_away(now_ - 6'000'000, now_));
   back_at(now_ - 5'000'000, 8'000'000);
   EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
 }
 
-TEST_F(Away, DoesNotCountWhoOnlyWentFromOneOperationToTheNext) {
+TEST_F(Away, DoesNotCountRanksBetweenTwoOperations) {
   back_at(now_ - 1'000'000, 1'000);
   EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
 }
 
-TEST_F(Away, DoesNotCountWhoIsInsideForLong) {
+TEST_F(Away, DoesNotCountRanksThatAreInsideForLong) {
   back_at(now_ - 9'000'000, 8'000'000);
   EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
 }

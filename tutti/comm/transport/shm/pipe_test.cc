@@ -32,7 +32,7 @@ class Pipes : public testing::Test {
   const std::size_t large_bytes = large.size() * sizeof(std::uint16_t);
 };
 
-TEST_F(Pipes, ASendThatFitsIsThroughAtOnce) {
+TEST_F(Pipes, ASendThatFitsCompletesAtOnce) {
   const int sent = 42;
   EXPECT_TRUE(is_complete(*four.send(7, 1, &sent, sizeof sent)));
   int received = 0;
@@ -52,7 +52,7 @@ TEST_F(Pipes, ALargeMessageNeedsBothEnds) {
   EXPECT_LE(rounds, static_cast<int>(large_bytes / (kRingBytes / 2)));
 }
 
-TEST_F(Pipes, AnUnwantedMessageIsKeptUntilWanted) {
+TEST_F(Pipes, AnUnexpectedMessageIsKeptUntilItsReceive) {
   const int wanted = 2;
   const auto first = four.send(7, 1, large.data(), large_bytes);
   const auto second = four.send(7, 2, &wanted, sizeof wanted);
@@ -86,7 +86,7 @@ TEST_F(Pipes, AnyTestDrivesAllTransfers) {
   EXPECT_EQ(received, large);
 }
 
-TEST_F(Pipes, ARankTalksToItself) {
+TEST_F(Pipes, ARankSendsToItself) {
   std::vector<std::uint16_t> received(large.size());
   const auto sending = four.send(4, 0, large.data(), large_bytes);
   const auto receiving = four.receive(4, 0, received.data(), large_bytes);
@@ -94,7 +94,7 @@ TEST_F(Pipes, ARankTalksToItself) {
   EXPECT_EQ(received, large);
 }
 
-TEST_F(Pipes, AReceiveGivenUpHalfwayLeavesTheMessageToTheNext) {
+TEST_F(Pipes, ACancelledReceiveLeavesTheMessageToTheNext) {
   std::vector<std::uint16_t> forgotten(large.size()), received(large.size());
   const auto sending = four.send(7, 1, large.data(), large_bytes);
   auto doomed = seven.receive(4, 1, forgotten.data(), large_bytes);
@@ -107,7 +107,7 @@ TEST_F(Pipes, AReceiveGivenUpHalfwayLeavesTheMessageToTheNext) {
   EXPECT_TRUE(std::all_of(forgotten.begin(), forgotten.end(), [](int x) { return x == 0; }));
 }
 
-TEST_F(Pipes, ASendGivenUpHalfwayLeavesTheReceiveWaiting) {
+TEST_F(Pipes, ACancelledSendLeavesTheReceiveWaiting) {
   std::vector<std::uint16_t> received(large.size());
   const auto receiving = seven.receive(4, 1, received.data(), large_bytes);
   auto doomed = four.send(7, 1, received.data(), large_bytes);
@@ -118,7 +118,7 @@ TEST_F(Pipes, ASendGivenUpHalfwayLeavesTheReceiveWaiting) {
   EXPECT_EQ(received, large);
 }
 
-TEST_F(Pipes, GivingUpQueuedSendsForgetsThem) {
+TEST_F(Pipes, CancelledQueuedSendsAreNotSent) {
   const int first = 1, second = 2, third = 3;
   const auto blocking = four.send(7, 0, large.data(), large_bytes);
   auto doomed = four.send(7, 1, &first, sizeof first);

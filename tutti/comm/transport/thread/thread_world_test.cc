@@ -11,7 +11,7 @@
 namespace tutti::comm {
 namespace {
 
-TEST(ThreadWorld, PretendsHosts) {
+TEST(ThreadWorld, EmulatesHosts) {
   const ThreadWorld world(3, {"red", "red", "blue"});
   EXPECT_EQ(world.size(), 3);
   EXPECT_EQ(world.transport(1)->host_name(), "red");
@@ -27,7 +27,7 @@ TEST(ThreadWorld, RejectsInvalidRequests) {
   EXPECT_THROW(world.transport(0)->send(-1, 0, &byte, 1), ConfigError);
 }
 
-TEST(ThreadWorld, OneRankTalksToItself) {
+TEST(ThreadWorld, OneRankSendsToItself) {
   const ThreadWorld world(1);
   const auto transport = world.transport(0);
   EXPECT_THAT(transport->exchange("alone"), testing::ElementsAre("alone"));
@@ -52,7 +52,7 @@ TEST(ThreadWorld, NamesBothSizesWhenTheyDiffer) {
   EXPECT_THAT(result.message(), testing::HasSubstr("5 bytes at this end and 3 at the other"));
 }
 
-TEST(ThreadWorld, ALargeSendIsThroughOnlyWhenReceived) {
+TEST(ThreadWorld, ALargeSendCompletesWhenReceived) {
   const ThreadWorld world(2);
   std::vector<char> sent(ThreadWorld::kCopiedBytes + 1, 'x'), received(sent.size());
   const auto sending = world.transport(0)->send(1, 0, sent.data(), sent.size());

@@ -151,7 +151,7 @@ TEST(ClimateLabels, RiversAreLongAndNarrow) {
   EXPECT_EQ(std::count(none.begin(), none.end(), kRiver), 0);
 }
 
-TEST(ClimateLabels, RegionsHangTogetherRoundTheGlobe) {
+TEST(ClimateLabels, RegionsAreConnectedAroundTheGlobe) {
   const Grid grid{2, 6};
   EXPECT_EQ(regions(grid, {1, 0, 1, 0, 0, 1, /**/ 0, 1, 0, 0, 0, 0}).size(), 1u);
   EXPECT_EQ(regions(grid, {0, 1, 0, 0, 1, 0, /**/ 0, 0, 0, 0, 0, 0}).size(), 2u);

@@ -138,7 +138,7 @@ TEST(DetectModel, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST(DetectTask, LearnsABatchByHeart) {
+TEST(DetectTask, OverfitsOneBatch) {
   const OptionTable table = case_info().table();
   const Options options = train::resolve(case_info(), table, {{"size", "tiny"}});
   const auto task = make_task(options);

@@ -231,7 +231,7 @@ TEST(DeepLab, GradientsAreThoseOfFiniteDifferences) {
   expect_right_gradients(*network, input, torch::randint(3, {2, 16, 24}, torch::kInt64));
 }
 
-TEST(SegmentTask, LearnsABatchByHeartWithBothNetworks) {
+TEST(SegmentTask, OverfitsOneBatchWithBothNetworks) {
   const OptionTable table = case_info().table();
   for (const char* kind : {"tiramisu", "deeplab"}) {
     const Options options = train::resolve(

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Complex = CubeFft::Complex;
 
-TEST(CubeFft, IsTheSumOfWaves) {
+TEST(CubeFft, MatchesTheDefinition) {
   const int n = 8;
   const CubeFft fft(n);
   Random random(1);
@@ -178,7 +178,7 @@ TEST_F(CosmoflowFiles, AreTheSameForEveryNumberOfRanks) {
 }
 
 // The published data set has 400 GB, more than memory and than files a process may have open.
-TEST_F(CosmoflowFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
+TEST_F(CosmoflowFiles, AreCachedWithinTheBudget) {
   DataPlan plan;
   plan.universe = {64, 8, 8, {0}, Deposit::kCloud};
   plan.train_universes = 3;
@@ -209,7 +209,7 @@ TEST(CosmoflowPlan, AFileOfThePublishedSizeHoldsFewUniverses) {
   EXPECT_EQ(plan.per_file(), 1);
 }
 
-TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
+TEST_F(CosmoflowFiles, MlperfFilesAreSplitIntoCubes) {
   {
     train::H5File file(folder_ / "train_universe.hdf5", train::H5File::Mode::kCreate);
     std::vector<float> full(4 * 4 * 4 * 4);
@@ -229,7 +229,7 @@ TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
   EXPECT_EQ(cube[8 + 7], ((3 * 4 + 3) * 4 + 3) * 4 + 1);
 }
 
-TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
+TEST(CosmoflowMetric, DistinguishesTheMeanFromTheTruth) {
   const auto& wanted = parameters(Variant::kPaper);
   std::vector<Prediction> predictions, means;
   for (int i = 0; i < 100; ++i) {

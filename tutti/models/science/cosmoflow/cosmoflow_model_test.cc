@@ -101,7 +101,7 @@ TEST(CosmoflowModel, AgreesWithPlainModules) {
     }
 }
 
-TEST(CosmoflowModel, InStepsItIsTheSame) {
+TEST(CosmoflowModel, ComputesTheSameInSteps) {
   for (bool is_mlperf : {false, true})
     for (bool reads_means : {false, true}) {
       NetworkShape shape = small_shape(is_mlperf);

@@ -67,7 +67,7 @@ TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
 }
 
 // A hundred thousand images of 224 x 224 are 15 GB, on every rank.
-TEST(ResnetFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
+TEST(ResnetFiles, AreCachedWithinTheBudget) {
   const fs::path folder = temporary_folder();
   generate(folder, {.side = 8, .train = 10, .test = 10}, 0, 1);
   train::SampleCacheBudget budget(2.5 * 192);

@@ -137,7 +137,7 @@ TEST(ResnetModel, PartsFollowEachOtherAndShareAllWeights) {
   EXPECT_EQ(network.named_buffers()[buffers].key(), "input_mean");
 }
 
-TEST(ResnetTask, LearnsABatchByHeart) {
+TEST(ResnetTask, OverfitsOneBatch) {
   const OptionTable table = case_info().table();
   const Options options = train::resolve(case_info(), table, {{"size", "tiny"}});
   const auto task = make_task(options);

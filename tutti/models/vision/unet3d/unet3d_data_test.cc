@@ -178,7 +178,7 @@ TEST_F(ScanFolder, FilesOfManyHeadsAndOfOtherShapes) {
   EXPECT_THROW(ScanFiles(folder_, "none", 2), IoError);
 }
 
-TEST(UnetMetric, RegionsLieInEachOther) {
+TEST(UnetMetric, RegionsAreNested) {
   const std::vector<std::uint8_t> truth = {0, 1, 2, 4, 4, 0}, found = {0, 4, 2, 4, 0, 1};
   EXPECT_EQ(overlap(0, truth, found).both, 3);
   EXPECT_DOUBLE_EQ(overlap(0, truth, found).dice(), 2 * 3 / 8.0);

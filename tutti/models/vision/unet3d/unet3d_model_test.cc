@@ -99,7 +99,7 @@ TEST(UnetModel, AgreesWithPlainModules) {
   }
 }
 
-TEST(UnetModel, InStepsItIsTheSame) {
+TEST(UnetModel, ComputesTheSameInSteps) {
   for (torch::ScalarType dtype : {torch::kFloat32, torch::kBFloat16}) {
     const NetworkShape shape{8, 4, 3};
     Network network(shape, 1, dtype);
