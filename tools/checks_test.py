@@ -58,6 +58,13 @@ class Layers(TreeTest):
         for name in names.split():
             self.assertEqual(len(self.troubles("tutti/core/a.cc", f"#  include <{name}>\n")), 1, name)
 
+    def test_the_page_has_the_table(self):
+        row = "| `runs` | the run directory | {} | 2 |\n| `core` | errors | | 0 |\n"
+        self.write("ARCHITECTURE.md", row.format("os, core"))
+        self.assertEqual(check_layers.check(self.root)[0], [])
+        self.write("ARCHITECTURE.md", row.format("topo, core"))
+        self.assertEqual(check_layers.check(self.root)[0], ["ARCHITECTURE.md: runs depends on core, os"])
+
     def test_programs_benchmarks_and_tests_may_include_everything(self):
         for folder in check_layers.FREE:
             self.assertEqual(self.troubles(f"{folder}/a.cc", '#include <mpi.h>\n#include "tutti/sim/a.h"\n'), [])

@@ -16,7 +16,7 @@ class SplitFinder {
   SplitFinder(const NodeContext<Record>& context, HistogramBuilder<Record>& histograms,
               const RankExchange& exchange);
 
-  // Afterwards nodes that will not be split have neither split nor histogram.
+  // Finds the splits of the `open` nodes. Afterwards nodes that will not be split have neither split nor histogram.
   void find(std::vector<GrownNode>& nodes, std::span<ExpandEntry> open);
   // Returns the histogram to the pool.
   void drop(ExpandEntry& open);
