@@ -155,13 +155,13 @@ class Failures(Case):
             case $RANK in
               1) echo $$ > $FOLDER/new; mv $FOLDER/new $FOLDER/process; while ! test -e $FOLDER/seen; do sleep 0.01; done; exit 7 ;;
               2) while ! test -e $FOLDER/process; do sleep 0.01; done; touch $FOLDER/seen
-                 while kill -0 $(cat $FOLDER/process); do sleep 0.01; done 2>/dev/null; echo my neighbour is gone; exit 5 ;;
+                 while kill -0 $(cat $FOLDER/process); do sleep 0.01; done 2>/dev/null; echo my neighbour has exited; exit 5 ;;
               *) exec sleep 1000 ;;
             esac"""
         for kind in self.over_kinds():
             with tempfile.TemporaryDirectory() as folder:
                 run = self.run_to_end("--mpi", kind, *THREE, "sh", "-c", f"FOLDER={folder}; {script}")
-            self.assertIn("my neighbour is gone", run.lines)
+            self.assertIn("my neighbour has exited", run.lines)
             self.assertRegex(run.errors, r"DDL-3-40 Rank 1 on \S+ ended with exit code 7")
             self.assertEqual(run.code, 7)
             self.assertEqual(run.left_behind(), [])

@@ -24,10 +24,10 @@ TEST(Result, StepsStopAtTheFirstFailure) {
 }
 
 TEST(Result, KeepsKindCodeAndMessage) {
-  const CommError error("DDL-4-02", "rank 3 is gone");
+  const CommError error("DDL-4-02", "rank 3 no longer exists");
   const Result result = Result::from(error);
   EXPECT_EQ(result.code(), "DDL-4-02");
-  EXPECT_EQ(result.message(), "rank 3 is gone");
+  EXPECT_EQ(result.message(), "rank 3 no longer exists");
   EXPECT_THROW(result.throw_if_error(), CommError);
 }
 
