@@ -261,7 +261,8 @@ void Communicator::receive(Buffer buffer, int peer, int tag) {
 
 Wire& Communicator::wire() {
   static_assert(kTags == Router::kTags);
-  static_assert(kOwnChannel >= Router::kFirstTag + kTags && kOwnChannel + 8 <= Router::kChannels);
+  static_assert(kOwnChannel >= Router::kFirstTag + kTags &&
+                kOwnChannel + 6 < Router::kGroupChannel);
   return state_->router;
 }
 const std::shared_ptr<WorkQueue>& Communicator::queue() const {

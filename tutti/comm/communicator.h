@@ -122,7 +122,7 @@ class Communicator {
   void receive(Buffer buffer, int peer, int tag = 0);
 
   // For components that exchange their own messages: ranks of this communicator, channels kOwnChannel to kOwnChannel +
-  // 7. Thread-safe.
+  // 6 (the next one is used by group()). Thread-safe.
   static constexpr int kOwnChannel = 248;
   Wire& wire();
   // Queue of the asynchronous calls, for operations that consist of several calls. Calls made in a task run as part of
