@@ -20,8 +20,8 @@ struct Launch {
   std::string why_skipped;  // empty: can be started
 };
 
-// `system` is "tutti", "traffic" or a baseline; `folder` is the directory for its pipes.
-// Throws ConfigError for a name that is none of these.
+// `system` is "tutti", "traffic" or a baseline; `folder` is the directory for its pipes. Throws ConfigError for a name
+// that is none of these.
 Launch launch_of(const std::string& system, const AllreduceSettings& settings,
                  const std::filesystem::path& folder);
 

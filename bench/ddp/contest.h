@@ -12,8 +12,8 @@
 
 namespace tutti::bench {
 
-// A timed operation: an all_reduce ("reduce", memory, bytes) or a training step ("step", model,
-// variant). Variants: "sync", "local" (without communication), or the compression between hosts.
+// A timed operation: an all_reduce ("reduce", memory, bytes) or a training step ("step", model, variant). Variants:
+// "sync", "local" (without communication), or the compression between hosts.
 struct DdpCase {
   std::string system, kind, subject, variant;
   auto operator<=>(const DdpCase&) const = default;

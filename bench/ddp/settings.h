@@ -18,8 +18,7 @@ struct DdpSettings : Placement {
   double timeout = 120;  // seconds for one turn
 };
 
-// Reads the command line. Returns false if only help was requested (and printed). Throws ConfigError if it is
-// invalid.
+// Reads the command line. Returns false if only help was requested (and printed). Throws ConfigError if it is invalid.
 bool parse_ddp(int argc, char** argv, DdpSettings& settings);
 
 }  // namespace tutti::bench

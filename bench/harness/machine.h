@@ -29,8 +29,7 @@ Machine parse_machine(std::string_view cpuinfo, std::string_view meminfo);
 // True if other programs use so much of the machine that measurements are disturbed.
 bool is_busy(const Machine& machine);
 
-// "Intel(R) Xeon(R) Processor, 2 cores, avx512, L2 2MiB, L3 260MiB, 23 GiB, virtual machine,
-// Linux 6.1.0"
+// "Intel(R) Xeon(R) Processor, 2 cores, avx512, L2 2MiB, L3 260MiB, 23 GiB, virtual machine, Linux 6.1.0"
 std::string one_line(const Machine& machine);
 // That line, and a second one if the machine is busy: the heading of every report.
 std::string heading(const Machine& machine);

@@ -17,8 +17,7 @@ double quantile(std::span<const double> samples, double q);
 
 Summary summarise(std::span<const double> samples);
 
-// Element-wise maximum of rows of equal length: per batch the slowest rank. Throws ConfigError on
-// unequal lengths.
+// Element-wise maximum of rows of equal length: per batch the slowest rank. Throws ConfigError on unequal lengths.
 std::vector<double> slowest(std::span<const std::vector<double>> rows);
 
 }  // namespace tutti::bench

@@ -56,8 +56,8 @@ struct TrainOutcome {
   const Summary* find(int side, const std::string& system) const;
 };
 
-// Each system in turn, `rounds` times, each rank bound to one CPU with one thread. A system that ends with an
-// illegal instruction is run again without AMX, with a note.
+// Each system in turn, `rounds` times, each rank bound to one CPU with one thread. A system that ends with an illegal
+// instruction is run again without AMX, with a note.
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt);
 
 // Samples per second of all ranks; ratio of Tutti to each baseline; scaling of Tutti from one rank.

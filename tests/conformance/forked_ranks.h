@@ -13,8 +13,8 @@
 
 namespace tutti::comm {
 
-// Calls `body(rank)` in one forked process per rank and waits for all. What fails or is thrown in a
-// rank is printed by it and fails the calling test.
+// Calls `body(rank)` in one forked process per rank and waits for all. A rank prints its failures and exceptions, which
+// fail the calling test.
 inline void run_forked(int ranks, const std::function<void(int)>& body) {
   std::fflush(nullptr);
   std::vector<pid_t> processes;

@@ -15,8 +15,7 @@ namespace {
 using tutti::Buffer;
 using tutti::comm::Communicator;
 
-// Element i of rank r is r + i, so the sum over n ranks is n(n-1)/2 + n*i: exact in f32 up to the
-// largest size here.
+// Element i of rank r is r + i, so the sum over n ranks is n(n-1)/2 + n*i: exact in f32 up to the largest size here.
 void fill(std::span<float> values, int rank) {
   std::iota(values.begin(), values.end(), static_cast<float>(rank));
 }

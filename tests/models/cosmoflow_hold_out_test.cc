@@ -16,8 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Mean error of the constant-mean baseline for the targets from `first` on: identifies the
-// evaluated samples.
+// Mean error of the constant-mean baseline for the targets from `first` on: identifies the evaluated samples.
 double mark(VolumeFiles& files, std::int64_t first) {
   std::vector<Prediction> predictions;
   for (std::int64_t i = first; i < files.size(); ++i)

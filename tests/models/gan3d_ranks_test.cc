@@ -109,8 +109,7 @@ class Gan3dRanks : public testing::Test {
   fs::path base_;
 };
 
-// The mean of the training showers is stored with the weights, identical on all ranks, and
-// symmetric under reflection.
+// The mean of the training showers is stored with the weights, identical on all ranks, and symmetric under reflection.
 TEST_F(Gan3dRanks, KnowTheMeanShower) {
   const Options chosen = options({});
   comm::ThreadWorld world(2);

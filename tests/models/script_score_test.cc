@@ -29,8 +29,8 @@ train::Metrics metrics_of(Loss loss, const torch::Tensor& output, const torch::T
   return found[0];
 }
 
-// One output has a mean of 1000 and is predicted exactly, the other not at all: R^2 with a common
-// mean would be 0.999998.
+// One output has a mean of 1000 and is predicted exactly, the other not at all: R^2 with a common mean would be
+// 0.999998.
 TEST(Score, EveryOutputHasItsOwnMean) {
   const torch::Tensor target =
       torch::tensor({{1000.f, 1.f}, {1001.f, -1.f}, {1002.f, 1.f}, {1003.f, -1.f}});

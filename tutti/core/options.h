@@ -42,8 +42,8 @@ const OptionSpec* find_option(const OptionTable& table, std::string_view name);
 // Thread-safe. `kind` is for example "option".
 void warn_deprecated(std::string_view kind, std::string_view old_name, std::string_view name);
 
-// Values of the options of one table. Precedence, lowest first: defaults, environment variables, set().
-// Getters throw ConfigError (DDL-1-04) for an unknown name. Concurrent reads are safe; set() is not thread-safe.
+// Values of the options of one table. Precedence, lowest first: defaults, environment variables, set(). Getters throw
+// ConfigError (DDL-1-04) for an unknown name. Concurrent reads are safe; set() is not thread-safe.
 class Options {
  public:
   // Reads the environment variables of the table, once. Throws ConfigError if one has an invalid value. `table` must

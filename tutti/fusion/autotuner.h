@@ -29,8 +29,8 @@ class Autotuner {
   // A sample ends with the bucket that reaches `sample_bytes`, but no earlier than `sample_seconds` after its start.
   Autotuner(Point start, std::size_t sample_bytes, double sample_seconds);
 
-  // Records that a bucket of `bytes` bytes was reduced at time `now` (nanoseconds). Returns
-  // true if `point` has changed.
+  // Records that a bucket of `bytes` bytes was reduced at time `now` (nanoseconds). Returns true if `point` has
+  // changed.
   bool note(std::size_t bytes, std::int64_t now);
   const Point& point() const { return current_; }
   bool is_done() const { return is_done_; }

@@ -1,6 +1,6 @@
-// Fusion engine: reduces named tensors in the background while the program computes the next ones.
-// Ranks may submit tensors in any order. The engine determines which tensors are ready on all ranks, fuses small
-// tensors and executes tensors that are needed first with priority.
+// Fusion engine: reduces named tensors in the background while the program computes the next ones. Ranks may submit
+// tensors in any order. The engine determines which tensors are ready on all ranks, fuses small tensors and executes
+// tensors that are needed first with priority.
 #pragma once
 
 #include <cstdint>

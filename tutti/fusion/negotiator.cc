@@ -73,8 +73,8 @@ Negotiator::Waiting& Negotiator::waiting_for(const std::string& name, std::int64
   return at->second;
 }
 
-// Merges two reports of the same tensor. If their signatures differ, the mismatch is forwarded to the
-// root instead of the tensor.
+// Merges two reports of the same tensor. If their signatures differ, the mismatch is forwarded to the root instead of
+// the tensor.
 void Negotiator::merge(Waiting& waiting, const Report& report) {
   if (!waiting.report) {
     waiting.report = report;

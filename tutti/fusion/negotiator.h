@@ -66,8 +66,8 @@ class Negotiator {
   // Must be called on every rank for every message, in order: expands cached entries and caches new ones.
   void apply(DownMessage& message);
 
-  // Returns tensors that have been incomplete for more than `stall_ns` nanoseconds. Each is reported once, and
-  // again whenever the time has doubled. A rank other than the root reports to its parent and returns nothing.
+  // Returns tensors that have been incomplete for more than `stall_ns` nanoseconds. Each is reported once, and again
+  // whenever the time has doubled. A rank other than the root reports to its parent and returns nothing.
   std::vector<Stall> look_for_stalls(std::int64_t now, std::int64_t stall_ns);
   // Tensors that the root has waited for longer than `limit` nanoseconds.
   std::vector<Stall> overdue(std::int64_t now, std::int64_t limit) const;

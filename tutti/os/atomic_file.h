@@ -16,8 +16,7 @@ enum class Durability { kPageCache, kDisk };
 // name, so the draft of a killed process stays.
 enum class Writers { kOne, kMany };
 
-// A file that replaces `target` when it is complete. Until then readers see the old target or none.
-// Not thread-safe.
+// A file that replaces `target` when it is complete. Until then readers see the old target or none. Not thread-safe.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path target, Writers writers = Writers::kMany);

@@ -1,5 +1,5 @@
-// Appends the steps of one rank to a plan.
-// Operations on empty ranges add no step. Both sides of a message see the same empty range, so their plans still match.
+// Appends the steps of one rank to a plan. Operations on empty ranges add no step. Both sides of a message see the same
+// empty range, so their plans still match.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct ReceiveReduce {
   bool completes = false;
 };
 
-// Writes steps into the plan passed to the constructor, which must outlive the builder. Steps
-// go to the last lane begun.
+// Writes steps into the plan passed to the constructor, which must outlive the builder. Steps go to the last lane
+// begun.
 class Builder {
  public:
   explicit Builder(Plan& plan) : plan_(plan) {}
@@ -61,8 +61,8 @@ class Builder {
   void vendor(Collective collective, const Subgroup& subgroup, const Range& source,
               const Range& target, std::vector<std::int64_t> counts, bool completes);
 
-  // Shared-memory all-reduce over `subgroup`, which must hold all ranks of the plan. Adds a step
-  // even if the range is empty.
+  // Shared-memory all-reduce over `subgroup`, which must hold all ranks of the plan. Adds a step even if the range is
+  // empty.
   void host_all_reduce(const Subgroup& subgroup, const Range& range, HostProtocol protocol,
                        HostProtocol fallback);
 

@@ -1,5 +1,5 @@
-// A choice of algorithms for one collective: the output of `choose` and the input of `build`.
-// All ranks must build with the same choice.
+// A choice of algorithms for one collective: the output of `choose` and the input of `build`. All ranks must build with
+// the same choice.
 #pragma once
 
 #include <string>

@@ -24,8 +24,8 @@ topo::Link memory_link(const topo::Grid& grid) {
   return link;
 }
 
-// Cost of the shared-memory phases of a hierarchical plan: the local reduction, and the copy of
-// the results from the rails.
+// Cost of the shared-memory phases of a hierarchical plan: the local reduction, and the copy of the results from the
+// rails.
 Cost block_cost(Collective collective, int ranks, double bytes, int lanes) {
   if (collective == Collective::kBarrier) return {2, 0};
   const bool reduces = is_reduction(collective);

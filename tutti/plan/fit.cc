@@ -45,8 +45,8 @@ topo::Grid fit_links(topo::Grid grid, std::span<const Measurement> measured) {
   for (const Measurement& m : measured) {
     if (m.bytes == largest->bytes && m.choice.seconds < best_large->choice.seconds) best_large = &m;
   }
-  // The smallest size determines the latency factor and the largest size the bandwidth factor. The two interact, so
-  // the loop alternates between them for a fixed number of rounds.
+  // The smallest size determines the latency factor and the largest size the bandwidth factor. The two interact, so the
+  // loop alternates between them for a fixed number of rounds.
   Fit fit;
   const auto bounded = [](double factor) {
     return std::clamp(factor, 1 / kMostChange, kMostChange);

@@ -29,8 +29,8 @@ struct Mode {
   std::vector<std::string> algorithms_on(const topo::Grid& grid) const;
 };
 
-// Parses the option. Throws ConfigError with the valid values for an unknown letter or name, or a
-// size that is not a number.
+// Parses the option. Throws ConfigError with the valid values for an unknown letter or name, or a size that is not a
+// number.
 Mode parse_mode(std::string_view text);
 
 }  // namespace tutti::plan

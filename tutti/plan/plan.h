@@ -52,10 +52,10 @@ struct Range {
 // Protocols of kHostAllReduce; algorithms/host.cc describes them.
 enum class HostProtocol : std::uint8_t { kEager, kDirect, kStaged };
 
-// Bytes of a vector that pass through the stages in one round of HostProtocol::kStaged. Each round ends in a
-// wait, so rounds should be large; but a stage must stay in the L2 or L3 cache, and the stages of all ranks
-// should take at most tens of MiB. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256 KiB, 180 us in rounds of 1
-// MiB, 250 us in rounds of 2 MiB.
+// Bytes of a vector that pass through the stages in one round of HostProtocol::kStaged. Each round ends in a wait, so
+// rounds should be large; but a stage must stay in the L2 or L3 cache, and the stages of all ranks should take at most
+// tens of MiB. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256 KiB, 180 us in rounds of 1 MiB, 250 us in rounds of 2
+// MiB.
 constexpr std::size_t stage_bytes(int ranks) {
   constexpr std::size_t kLeast = 256 << 10, kMost = 1 << 20, kOfAllRanks = 8 << 20;
   return std::clamp(kOfAllRanks / static_cast<std::size_t>(ranks) / 4096 * 4096, kLeast, kMost);
@@ -69,8 +69,8 @@ enum class StepKind : std::uint8_t {
   kExchange,
   // Copies `source` to `target`, both of this rank; no effect if they are the same memory.
   kCopy,
-  // Reduces `source` of every member of `group`, in the group's order, and stores the result in `target` of the
-  // members listed in `store_to`.
+  // Reduces `source` of every member of `group`, in the group's order, and stores the result in `target` of the members
+  // listed in `store_to`.
   kReduceMapped,
   // `source` of this rank holds `parts` consecutive pieces of target.count elements. Reduces them in that order, in a
   // single pass (f16 is rounded once, as in kReduceMapped), into `target` of this rank.
@@ -81,11 +81,10 @@ enum class StepKind : std::uint8_t {
   kHostBarrier,
   // Small vectors, through library-allocated shared slots. Every member of `group` publishes `source`. The member
   // `receive_from` waits for all and reduces them, in the group's order, into its `target`; the other members continue
-  // at once. A plan has at most one kLeaderReduce and one kLeaderBroadcast, and then
-  // only one lane.
+  // at once. A plan has at most one kLeaderReduce and one kLeaderBroadcast, and then only one lane.
   kLeaderReduce,
-  // The member `receive_from` of `group` publishes `source` and continues; the other members wait for it and
-  // copy it to their `target`.
+  // The member `receive_from` of `group` publishes `source` and continues; the other members wait for it and copy it to
+  // their `target`.
   kLeaderBroadcast,
   // Native collective of the transport over `group` (MPI_Reduce_scatter, ncclAllReduce, ...). It blocks, so a plan
   // that uses it has one lane.
@@ -119,10 +118,10 @@ struct Step {
   HostProtocol fallback = HostProtocol::kEager;
 };
 
-// A chunk of the collective. `input` and `output` cover all elements of this rank's buffers that the steps of the
-// lane, on this rank and on its peers, read and write, so buffers that peers cannot map are staged lane by lane.
-// Every element of `output` is written and none is read before that. Lanes of one plan do not overlap. A plan
-// without elements has no lanes.
+// A chunk of the collective. `input` and `output` cover all elements of this rank's buffers that the steps of the lane,
+// on this rank and on its peers, read and write, so buffers that peers cannot map are staged lane by lane. Every
+// element of `output` is written and none is read before that. Lanes of one plan do not overlap. A plan without
+// elements has no lanes.
 struct Lane {
   std::vector<Step> steps;
   Range input{Space::kInput, 0, 0};

@@ -18,8 +18,8 @@ struct StepRow {
   Metrics metrics = {};
 };
 
-// Appends rows to a file with the columns step, epoch and one per metric. Opened, or created, by the first row.
-// Not thread-safe.
+// Appends rows to a file with the columns step, epoch and one per metric. Opened, or created, by the first row. Not
+// thread-safe.
 class CsvFile {
  public:
   explicit CsvFile(std::filesystem::path path) : path_(std::move(path)) {}

@@ -22,8 +22,8 @@ std::string varint(std::uint64_t value) {
   return text + static_cast<char>(value);
 }
 
-// Protocol buffer fields: a key, (number << 3 | wire type), then the value.
-// Wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
+// Protocol buffer fields: a key, (number << 3 | wire type), then the value. Wire types: 0 varint, 1 eight bytes, 2
+// length and bytes, 5 four bytes.
 std::string bytes_field(int number, std::string_view bytes) {
   return varint(static_cast<std::uint64_t>(number) << 3 | 2) + varint(bytes.size()) +
          std::string(bytes);

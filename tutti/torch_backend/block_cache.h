@@ -13,8 +13,8 @@
 
 namespace tutti::torch_backend {
 
-// Thread-safe. In a forked child the memory still belongs to the parent: `take` returns nullptr and
-// `give_back` frees nothing.
+// Thread-safe. In a forked child the memory still belongs to the parent: `take` returns nullptr and `give_back` frees
+// nothing.
 class BlockCache {
  public:
   // `before`: the cache that this one replaces, so its blocks can still be found.

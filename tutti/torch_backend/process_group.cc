@@ -74,8 +74,8 @@ void all_gather_whole(Communicator& communicator, const at::Tensor& input, const
   copy_back(to, output);
 }
 
-// Splits `tensor` along its first dimension into pieces of `splits` rows. Without `splits`: one
-// piece per rank, all equal.
+// Splits `tensor` along its first dimension into pieces of `splits` rows. Without `splits`: one piece per rank, all
+// equal.
 std::vector<at::Tensor> split(const char* operation, const at::Tensor& tensor,
                               const std::vector<std::int64_t>& splits, int size) {
   if (splits.empty()) {

@@ -29,8 +29,8 @@ class ProcessGroupDdl : public BackendBase {
   ProcessGroupDdl(std::shared_ptr<comm::Communicator> communicator,
                   std::chrono::milliseconds timeout);
   ~ProcessGroupDdl() override;
-  // Completes all submitted operations and leaves the group. Later calls throw. Must not run
-  // concurrently with other calls.
+  // Completes all submitted operations and leaves the group. Later calls throw. Must not run concurrently with other
+  // calls.
   void shut_down();
 
   const std::string getBackendName() const override { return "ddl"; }

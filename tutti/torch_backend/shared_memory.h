@@ -1,5 +1,5 @@
-// Tensors in library-allocated shared memory. All ranks of the host map it, so collectives work in
-// place at memory bandwidth.
+// Tensors in library-allocated shared memory. All ranks of the host map it, so collectives work in place at memory
+// bandwidth.
 #pragma once
 
 #include <ATen/core/Tensor.h>

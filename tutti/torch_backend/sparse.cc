@@ -9,8 +9,8 @@
 namespace tutti::torch_backend {
 namespace {
 
-// Properties of a sparse tensor that ranks exchange: type, dimensions, entries, sizes. Few
-// tensors have more dimensions.
+// Properties of a sparse tensor that ranks exchange: type, dimensions, entries, sizes. Few tensors have more
+// dimensions.
 constexpr std::int64_t kMostDimensions = 12;
 
 at::Tensor shape_of(const at::Tensor& tensor) {

@@ -114,8 +114,8 @@ class Metric {
   // larger is better. Rank 0 writes plots into `folder` unless it is empty.
   virtual Metrics evaluate(comm::Communicator& communicator,
                            const std::filesystem::path& folder) = 0;
-  // Called during `evaluate` with the samples evaluated by all ranks, and their total. May be set
-  // by the caller of `evaluate`.
+  // Called during `evaluate` with the samples evaluated by all ranks, and their total. May be set by the caller of
+  // `evaluate`.
   std::function<void(std::int64_t done, std::int64_t all)> on_evaluated = {};
   // Human-readable summary of the metrics of the last evaluation.
   virtual std::string verdict(const Metrics& metrics) const = 0;

@@ -8,8 +8,8 @@
 
 namespace tutti::fusion {
 
-// target = source * factor; source and target may be the same memory but must not overlap otherwise. Integers
-// are truncated towards zero.
+// target = source * factor; source and target may be the same memory but must not overlap otherwise. Integers are
+// truncated towards zero.
 void scale(ConstBuffer source, double factor, void* target);
 
 // Fills the buffer with the identity element of `op`: 0 for sums, 1 for products, the largest value for minima, ...

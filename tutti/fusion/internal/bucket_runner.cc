@@ -231,9 +231,9 @@ void BucketRunner::reduce_scatter(const Member& member) {
   }
 }
 
-// Recursive doubling: pairs at distance 1, 2, 4, ... exchange their full vectors and combine them; both
-// get the same result. Ranks beyond the largest power of two send their vectors to a partner first and
-// receive the result at the end.
+// Recursive doubling: pairs at distance 1, 2, 4, ... exchange their full vectors and combine them; both get the same
+// result. Ranks beyond the largest power of two send their vectors to a partner first and receive the result at the
+// end.
 void BucketRunner::adasum(const Member& member) {
   const int rank = communicator_.rank(), size = communicator_.size();
   int paired = 1;

@@ -8,8 +8,8 @@
 
 namespace tutti::fusion {
 
-// Runs `work` and returns its exception as a failure. Exceptions other than Error become a failure of the fusion
-// engine of `rank` (DDL-4-76).
+// Runs `work` and returns its exception as a failure. Exceptions other than Error become a failure of the fusion engine
+// of `rank` (DDL-4-76).
 template <typename Work>
 Result outcome_of(int rank, const Work& work) {
   try {

@@ -65,8 +65,8 @@ class PendingTensors {
   // Applies a decision of the root: returns the buckets to execute and completes tensors that failed.
   std::vector<Bucket> release(const DownMessage& down);
   void complete(const std::shared_ptr<PendingTensor>& tensor, const Result& outcome);
-  // Fails all tensors that are not released, and every later call. `is_final`: the communicator has failed, so
-  // released tensors fail too.
+  // Fails all tensors that are not released, and every later call. `is_final`: the communicator has failed, so released
+  // tensors fail too.
   void fail(const Result& failure, bool is_final);
   // The failure of the communicator, or ok.
   Result final_failure() const;

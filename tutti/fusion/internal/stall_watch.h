@@ -20,9 +20,9 @@ class StallWatch {
   // Warns about tensors that have waited longer than the stall limit (DDL-4-72). On the root, returns the failures of
   // tensors that have exceeded the timeout (DDL-4-73).
   std::vector<DownMessage::Failure> look(std::int64_t now);
-  // Warns if the shutdown takes long (DDL-4-06). There is no time limit, because another rank may still be
-  // saving its model. Throws TimeoutError (DDL-4-77) only after a tensor has timed out: the rank that did not
-  // submit it may never shut down.
+  // Warns if the shutdown takes long (DDL-4-06). There is no time limit, because another rank may still be saving its
+  // model. Throws TimeoutError (DDL-4-77) only after a tensor has timed out: the rank that did not submit it may never
+  // shut down.
   void look_at_end(std::int64_t now);
   void note_leaving(std::int64_t now);
   void note_timeout() { has_timed_out_ = true; }

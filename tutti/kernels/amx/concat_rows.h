@@ -94,8 +94,8 @@ class Band {
 // of 16; `tile` is the stride in values between groups of 16 channels.
 void pair_pixels(const Bf16* row, Bf16* paired, std::int64_t pixels, std::int64_t channels,
                  std::int64_t tile);
-// Transposes that layout to (channels, pixels). `length` is the stride in values between channels;
-// `pixels` is a multiple of 32.
+// Transposes that layout to (channels, pixels). `length` is the stride in values between channels; `pixels` is a
+// multiple of 32.
 void transpose_pairs(const Bf16* paired, Bf16* transposed, std::int64_t pixels,
                      std::int64_t channels, std::int64_t tile, std::int64_t length);
 

@@ -160,8 +160,8 @@ class Worker {
     add_square(square, depth, length_, in_);
   }
 
-  // Left matrices are numbered by kernel row, filter tile, then position in the kernel row, so consecutive ones
-  // read the same cache lines.
+  // Left matrices are numbered by kernel row, filter tile, then position in the kernel row, so consecutive ones read
+  // the same cache lines.
   std::int64_t lefts() const { return shape_.kernel * shape_.kernel * (out_ / kSide); }
   struct Tap {
     std::int64_t y, filter, x;

@@ -1,5 +1,5 @@
-// Autograd function for a convolution of several images whose channels are concatenated. `Kernels`
-// provides the computation.
+// Autograd function for a convolution of several images whose channels are concatenated. `Kernels` provides the
+// computation.
 #pragma once
 
 #include <torch/autograd.h>

@@ -23,10 +23,10 @@ torch::Tensor conv_same(at::TensorList inputs, const torch::Tensor& weight,
                         const torch::Tensor& bias, torch::ScalarType dtype,
                         const ConvOptions& options = {});
 
-// 2x2 max pooling, ReLU and dropout with probability `drop`, in one pass forward and one backward. Saves one byte
-// per output for the backward pass instead of the input. The remaining values are not scaled: multiply the weights
-// of the next layer by 1 / (1 - drop). The same seed produces the same mask. Odd last rows and columns are
-// dropped, as in max_pool2d.
+// 2x2 max pooling, ReLU and dropout with probability `drop`, in one pass forward and one backward. Saves one byte per
+// output for the backward pass instead of the input. The remaining values are not scaled: multiply the weights of the
+// next layer by 1 / (1 - drop). The same seed produces the same mask. Odd last rows and columns are dropped, as in
+// max_pool2d.
 torch::Tensor pool_relu_drop(const torch::Tensor& input, double drop, std::uint64_t seed);
 
 // pool_relu_drop(conv_same(input)) for the first layer of a network, which has few channels. Does not compute a

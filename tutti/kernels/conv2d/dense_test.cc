@@ -53,8 +53,8 @@ struct Leaves {
   std::vector<Tensor> weights, biases, inputs;
 };
 
-// Reference in f64 with concatenated inputs. The ReLU mask is taken from `ours`: near zero the
-// sign depends on rounding.
+// Reference in f64 with concatenated inputs. The ReLU mask is taken from `ours`: near zero the sign depends on
+// rounding.
 Tensor exact_block(const Leaves& leaves, const Tensor& ours) {
   Tensor features = torch::cat(leaves.inputs, 1).to(torch::kFloat64);
   std::int64_t first = features.size(1);

@@ -9,8 +9,8 @@
 namespace tutti::kernels {
 
 // 3-D convolution with a cubic kernel and zero padding. In bf16 on AMX, the gradient of the input is computed as a
-// convolution with the flipped kernel, also on AMX. The gradient of the weights is computed in f32, where oneDNN
-// 2.6 is faster than in bf16.
+// convolution with the flipped kernel, also on AMX. The gradient of the weights is computed in f32, where oneDNN 2.6 is
+// faster than in bf16.
 torch::Tensor conv_volume(const torch::Tensor& input, const torch::Tensor& weight,
                           const torch::Tensor& bias, torch::ScalarType dtype,
                           std::int64_t stride = 1, std::int64_t padding = 0);

@@ -26,8 +26,8 @@ struct ImageShape {
   std::int64_t images, height, width;
 };
 
-// Input view that concatenates the channels of all slices. Zeros are read where `sign` is not positive;
-// without data there is no mask.
+// Input view that concatenates the channels of all slices. Zeros are read where `sign` is not positive; without data
+// there is no mask.
 struct ConcatImages {
   ImageShape shape;
   std::span<const FloatSlice> slices;

@@ -19,8 +19,8 @@ struct TileMatrix {
   std::int64_t row = 0, position = 0;  // strides in values
 };
 
-// Pixels of one tile, row by row. Zeros are read where `signs`, the pixels of another image, are
-// not positive; null: no mask.
+// Pixels of one tile, row by row. Zeros are read where `signs`, the pixels of another image, are not positive; null: no
+// mask.
 struct TilePixels {
   const float* const* values = nullptr;
   const float* const* signs = nullptr;

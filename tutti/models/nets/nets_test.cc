@@ -79,7 +79,7 @@ TEST(LayerStack, ComputesTheSameAsModules) {
   p["wide_bias"].fill_(0.5);
   up->weight.copy_(p["up_weight"]);
   up->bias.zero_();
-  for (int i = 0; i < 2; ++i) {  // the second time with what the norms have learned
+  for (int i = 0; i < 2; ++i) {  // the second time with the running statistics of the norms
     const torch::Tensor x = torch::randn({3, 2, 8, 12});
     const torch::Tensor theirs = up(norm2(wide(norm1(first(x)))));
     const torch::Tensor ours = run(stack, x);

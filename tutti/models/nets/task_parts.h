@@ -63,8 +63,7 @@ DataLocation locate_data(const Options& options, comm::Communicator& communicato
 // Number of ranks of a host, at most `ranks`, that fit with `bytes` of memory each.
 int ranks_that_fit(int ranks, double bytes, double free);
 
-// Memory of a rank for the cache of samples: the option `cache_bytes`, or its share of a quarter of
-// the free memory.
+// Memory of a rank for the cache of samples: the option `cache_bytes`, or its share of a quarter of the free memory.
 double cache_bytes(const Options& options, const comm::Communicator& communicator);
 
 // The option `seed`.

@@ -23,8 +23,8 @@
 namespace tutti::plan {
 namespace {
 
-// Largest message for which host_direct falls back to host_eager. Up to this size one wait fewer saves more
-// than reducing only one slice.
+// Largest message for which host_direct falls back to host_eager. Up to this size one wait fewer saves more than
+// reducing only one slice.
 constexpr std::size_t kMostEagerFallback = 8 * 1024;
 static_assert(kMostEagerFallback <= kMaxSlotBytes);
 

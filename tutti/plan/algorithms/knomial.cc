@@ -85,9 +85,9 @@ struct KnomialTree {
   }
 };
 
-// Buffers for gather and scatter. The root's buffer holds the pieces in rank order. Other ranks store the
-// pieces of their subtree consecutively, ordered by v. A message is one run of the root's buffer, so both ends
-// split the data the same way.
+// Buffers for gather and scatter. The root's buffer holds the pieces in rank order. Other ranks store the pieces of
+// their subtree consecutively, ordered by v. A message is one run of the root's buffer, so both ends split the data the
+// same way.
 class Subtree {
  public:
   Subtree(const KnomialTree& tree, const Request& request, Space whole) : tree_(tree) {

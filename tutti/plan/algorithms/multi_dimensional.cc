@@ -41,8 +41,8 @@ void host_barrier(const LaneTask& task) {
   if (task.group >= 0) task.builder.host_barrier(task.group);
 }
 
-// Reduces this rank's share of the lane into `space` of the slice owners. Shares are smaller than slices if a host
-// has more ranks than rails.
+// Reduces this rank's share of the lane into `space` of the slice owners. Shares are smaller than slices if a host has
+// more ranks than rails.
 void reduce_share(const LaneTask& task, Space space) {
   const auto block = task.layout.my_block();
   const Range share = split(task.range, static_cast<int>(block.size()),

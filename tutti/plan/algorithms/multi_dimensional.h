@@ -18,8 +18,8 @@ struct LaneTask {
   int lanes = 1;   // number of lanes of the plan
 };
 
-// True if an all_reduce is small enough for the node-leader path: the first rank of each host communicates
-// for all ranks of its host.
+// True if an all_reduce is small enough for the node-leader path: the first rank of each host communicates for all
+// ranks of its host.
 bool uses_node_leader(const Layout& layout, const Request& request, int lanes);
 
 void all_reduce_lane(const LaneTask& task);

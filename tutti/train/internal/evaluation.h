@@ -17,8 +17,8 @@ Metrics evaluate_task(Task& task, comm::Communicator& communicator,
                       const std::filesystem::path& plots, const std::string& what,
                       ProgressLine& line);
 
-// The split that selects the best weights of this task, and the one that selected those of a
-// checkpoint. Checkpoints without it are older than generated validation samples.
+// The split that selects the best weights of this task, and the one that selected those of a checkpoint. Checkpoints
+// without it are older than generated validation samples.
 EvalSplit selection_split(const Task& task);
 EvalSplit checkpoint_selection_split(const Checkpoint& checkpoint, const Task& task,
                                      const Options& options);

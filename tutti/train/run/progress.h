@@ -21,8 +21,7 @@ struct ProgressState {
   double seconds_left = 0;
 };
 
-// "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 %)  comm 0.8 %  2:05
-// left"
+// "epoch 1.25/4 step 320/1024 loss 0.1832 1210 samples/s 153 GFLOP/s (12 %) comm 0.8 % 2:05 left"
 std::string progress_text(const ProgressState& state);
 // "epoch 3:  mean_iou 0.4031  iou_background 0.98  (best so far)": the first four metrics. The first one selects the
 // best weights.

@@ -69,8 +69,8 @@ TEST(ClimateStorms, NumbersAreThoseOfPoisson) {
   EXPECT_NEAR(squares - sum * sum, 6, 0.5);
 }
 
-// Shares of the classes and how well the rules find what was put in: as the recipe says, with more
-// cyclone per storm because cells are large.
+// Class frequencies, and agreement of the labelling rules with the generated storms, as in the recipe. Large cells give
+// more cyclone pixels per storm.
 TEST(ClimateWeather, FramesLookLikeTheWorld) {
   Random random(3);
   double share[kClasses] = {}, intersection[kClasses] = {}, union_size[kClasses] = {};

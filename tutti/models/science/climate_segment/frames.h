@@ -41,8 +41,7 @@ class FrameFiles {
   const Grid& grid() const { return grid_; }
   // Whether the first file has the generated storms; published files have labels only.
   bool has_truth() const { return has_truth_; }
-  // Fields with the 16 values of a pixel contiguous; labels 0 to 2. Opens the file at each call. Throws
-  // IoError.
+  // Fields with the 16 values of a pixel contiguous; labels 0 to 2. Opens the file at each call. Throws IoError.
   void read(std::int64_t index, std::span<float> fields, std::span<std::uint8_t> labels) const;
   // Storms as generated; empty if the file does not have them.
   std::vector<std::uint8_t> truth(std::int64_t index) const;

@@ -48,8 +48,8 @@ double padded_flops(const Layer& layer) {
   return flops * padded(layer.height) * padded(layer.width) / (double(layer.height) * layer.width);
 }
 
-// The published number has the padding of dilated convolutions, and three passes of every layer; a
-// step needs neither the padding nor the gradient of the weather, which two layers see.
+// The published number has the padding of dilated convolutions, and three passes of every layer; a step needs neither
+// the padding nor the gradient of the weather, which two layers see.
 TEST(DeepLab, CountsAreThoseOfTheTable) {
   const auto layers = graph_of(DeepLabShape{}).layers();
   double padded = 0;
@@ -114,8 +114,8 @@ TEST(Tiramisu, AgreesWithItsDescription) {
   expect_right_gradients(*network, input, torch::randint(3, {2, 8, 12}, torch::kInt64));
 }
 
-// The largest relative error of a gradient in f32, where a block is one operation, against f64,
-// where libtorch computes each layer.
+// The largest relative error of a gradient in f32, where a block is one operation, against f64, where libtorch computes
+// each layer.
 double gradient_error(const TiramisuShape& shape, int seed) {
   const auto ours = make_network(shape, seed, torch::kFloat32),
              exact = make_network(shape, seed, torch::kFloat32);
@@ -140,8 +140,8 @@ double gradient_error(const TiramisuShape& shape, int seed) {
   return worst;
 }
 
-// The median over seeds: where a ReLU input is almost zero, rounding decides its sign, and the
-// gradients of that seed differ by about 1e-3. A wrong kernel fails for every seed.
+// The median over seeds: where a ReLU input is almost zero, rounding decides its sign, and the gradients of that seed
+// differ by about 1e-3. A wrong kernel fails for every seed.
 TEST(Tiramisu, HasTheGradientsOfF64WithManyFilters) {
   const TiramisuShape shape{24, 36, 16, 3, 32, 16, 3, {2, 3, 2}, {3, 2}, 0};
   std::vector<double> errors;
@@ -184,8 +184,8 @@ struct ByHand {
   }
 };
 
-// To a quarter by stem and pooling, to an eighth by the last unit of the first block; then wider
-// kernels, the pyramid, and up again with what was seen at a quarter and at full size.
+// To a quarter by stem and pooling, to an eighth by the last unit of the first block; then dilated kernels, the
+// pyramid, and upsampling with skip connections at a quarter and at full size.
 TEST(DeepLab, AgreesWithItsDescription) {
   const DeepLabShape shape{32, 48, 16, 3, 4, 8, 6, {2, 1, 2, 1}, {1, 2, 3}};
   const auto network = make_network(shape, 5, torch::kFloat32);

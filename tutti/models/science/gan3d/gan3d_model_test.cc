@@ -1,5 +1,5 @@
-// The networks against their published table, against libtorch's own operations and against finite
-// differences; what an update changes.
+// Compares the networks with their published table, with libtorch's operations and with finite differences; and tests
+// which parameters an update changes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <torch/autograd.h>
@@ -218,8 +218,8 @@ double first_response(const NetworkShape& shape, const torch::Tensor& mean_showe
   return (cells.sum({1, 2, 3}) / visible(electrons.energies)).mean().item<double>();
 }
 
-// The published generator begins with showers that are a thousand times too bright, and has to
-// learn that first; one that makes multiples of the mean shower begins near it.
+// The published generator begins with showers that are a thousand times too bright, and has to learn that first; one
+// that makes multiples of the mean shower begins near it.
 TEST(Gan3d, BeginsNearTheMeanShower) {
   const torch::Tensor mean = mean_of(real_showers(16));
   EXPECT_NEAR(mean.sum().item<double>(), 1, 0.1);
@@ -401,8 +401,8 @@ TEST_F(Gan3dTaskTest, AnUpdateIsOfOneNetwork) {
   }
 }
 
-// Norms of the discriminator follow what it is trained on, those of the generator what it makes for
-// its own training.
+// Running statistics of the discriminator's norms follow its training batches, those of the generator the batches of
+// its own updates.
 TEST_F(Gan3dTaskTest, NormsFollowTheirOwnUpdates) {
   const Options chosen = options();
   const auto task = make_task(chosen);

@@ -9,8 +9,7 @@ std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
   return (a >= 0 ? a : a - b + 1) / b;
 }
 
-// Along one axis: output s q + phase takes, for tap j of the kernel, the cell
-// q + floor((phase + j - padding) / s).
+// Along one axis: output s q + phase takes, for tap j of the kernel, the cell q + floor((phase + j - padding) / s).
 struct AxisFold {
   AxisFold(std::int64_t cells, std::int64_t kernel, std::int64_t s, std::int64_t padding)
       : first(floor_divided(-padding, s)),

@@ -115,7 +115,7 @@ TEST(HepHardProcess, InitialRadiationIsSoft) {
       hard += (pt > 200) / double(n);
     }
   }
-  // The integral of alpha_s and of what the protons can give, over 5 units of rapidity.
+  // The integral of alpha_s and of the parton luminosity, over 5 units of rapidity.
   EXPECT_NEAR(all, 2.55, 0.2);
   EXPECT_NEAR(hard, 0.33, 0.08);
 }
@@ -230,8 +230,7 @@ TEST(HepGenerate, FilesDoNotDependOnTheNumberOfRanks) {
 }
 
 TEST(HepMetric, VerdictByHand) {
-  // Two signal events above, one background between, cuts keep one signal and one of four
-  // background.
+  // Two signal events above, one background between, cuts keep one signal and one of four background.
   const std::vector<Scored> events = {{0.9f, 1, true, true},   {0.8f, 1, true, false},
                                       {0.5f, 1, false, true},  {0.4f, 1, false, false},
                                       {0.3f, 1, false, false}, {0.2f, 1, true, false},

@@ -70,8 +70,8 @@ torch::Tensor flat(const std::vector<torch::Tensor>& tensors) {
   return torch::cat(parts);
 }
 
-// Outputs and gradients: in f32 closely, every tensor by itself; in bf16, where other voxels may
-// win the pooling, as a whole.
+// Outputs and gradients: in f32 closely, every tensor by itself; in bf16, where other voxels may win the pooling, as a
+// whole.
 TEST(UnetModel, AgreesWithPlainModules) {
   for (int kind = 0; kind < 4; ++kind) {
     NetworkShape shape{8, 4, 3};
