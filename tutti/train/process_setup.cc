@@ -1,6 +1,5 @@
 #include "tutti/train/process_setup.h"
 
-#include <ATen/autocast_mode.h>
 #include <malloc.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -9,6 +8,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/cpu_isa.h"
+#include "tutti/lms/hooks/compat.h"
 #include "tutti/os/cpus.h"
 
 namespace tutti::train {
@@ -65,13 +65,13 @@ double peak_flops(const Options& options) {
   return peak;
 }
 
-Autocast::Autocast() : before_(at::autocast::is_cpu_enabled()) {
-  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-  at::autocast::set_cpu_enabled(true);
+Autocast::Autocast() : before_(lms::is_autocast_enabled()) {
+  lms::set_autocast_type(at::kBFloat16);
+  lms::set_autocast_enabled(true);
 }
 
 Autocast::~Autocast() {
-  at::autocast::set_cpu_enabled(before_);
+  lms::set_autocast_enabled(before_);
   if (!before_) at::autocast::clear_cache();
 }
 

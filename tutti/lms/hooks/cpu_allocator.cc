@@ -2,22 +2,11 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-#include <torch/version.h>
 
 #include <array>
 #include <atomic>
 
-// Signature of c10::Allocator::allocate, and the member that newer versions require in addition.
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-#define TUTTI_ALLOCATE_CONST
-#define TUTTI_ALLOCATOR_COPY                                                           \
-  void copy_data(void* target, const void* source, std::size_t bytes) const override { \
-    default_copy_data(target, source, bytes);                                          \
-  }
-#else
-#define TUTTI_ALLOCATE_CONST const
-#define TUTTI_ALLOCATOR_COPY
-#endif
+#include "tutti/lms/hooks/compat.h"
 
 namespace tutti::lms {
 namespace {

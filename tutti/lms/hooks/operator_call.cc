@@ -1,13 +1,14 @@
 #include "tutti/lms/hooks/operator_call.h"
 
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "tutti/lms/hooks/compat.h"
 
 namespace tutti::lms {
 namespace {
@@ -95,7 +96,7 @@ bool is_repeatable(std::string_view name) {
 
 std::optional<std::vector<BlockRef>> OperatorCall::inputs_of(
     const std::vector<c10::IValue>& arguments, Pager& pager) {
-  if (at::autocast::is_cpu_enabled()) return {};  // the operator may convert its arguments
+  if (is_autocast_enabled()) return {};  // the operator may convert its arguments
   std::vector<BlockRef> inputs;
   bool is_possible = true;
   for_each_tensor(arguments, [&](const at::Tensor& tensor) {
