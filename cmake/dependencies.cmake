@@ -12,8 +12,6 @@ pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZIP REQUIRED IMPORTED_TARGET libzip)
 include(mpi)
-# torch_backend, train. 1.13 is Debian's version; 2.x works too: -DTorch_DIR=.../torch/share/cmake/Torch
-find_package(Torch QUIET)
 include(nccl)
 include(torch)
 pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3f)

@@ -1,4 +1,4 @@
-// Differences between libtorch 1.13 and 2.x.
+// Differences between c10d of torch 1.13 and 2.x. Those of the rest of libtorch are in tutti/lms/hooks/compat.h.
 #pragma once
 
 #include <c10/core/Scalar.h>
@@ -20,9 +20,18 @@ namespace tutti::torch_backend {
 #if TORCH_VERSION_MAJOR >= 2
 using BackendBase = c10d::Backend;
 
+template <typename Slot>
+bool has_python_object(Slot* slot) {
+  if constexpr (requires { slot->load_pyobj(); }) {
+    return slot->load_pyobj() != nullptr;
+  } else {
+    return slot->pyobj_interpreter() != nullptr;
+  }
+}
+
 // True if this tensor object was ever exposed to Python.
 inline bool is_known_to_python(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->pyobj_slot()->pyobj_interpreter() != nullptr;
+  return has_python_object(tensor.unsafeGetTensorImpl()->pyobj_slot());
 }
 
 inline at::Scalar factor_in(const c10d::NCCLPreMulSumSupplement& supplement) {
