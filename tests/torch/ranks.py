@@ -22,11 +22,11 @@ os.environ["TUTTI_TUNING_CACHE"] = "none"
 os.environ["DDL_TUNE_SECONDS"] = "0"
 
 
-def _run(function, rank, size, folder, timeout, pipe, args):
+def _run(function, rank, size, folder, timeout, backend, pipe, args):
     faulthandler.dump_traceback_later(TIMEOUT - 5, exit=True)
     try:
         dist.init_process_group(
-            "ddl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
+            backend, init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
         )
         result = function(*args)
         dist.barrier()
@@ -41,9 +41,9 @@ def _run(function, rank, size, folder, timeout, pipe, args):
 
 
 class Job:
-    """Starts `function(*args)` on `size` ranks with the default group `ddl`."""
+    """Starts `function(*args)` on `size` ranks with a default group of `backend`."""
 
-    def __init__(self, size, function, *args, timeout=30, environment=None):
+    def __init__(self, size, function, *args, timeout=30, environment=None, backend="ddl"):
         self.folder = tempfile.TemporaryDirectory(prefix="tutti-torch-")
         context = multiprocessing.get_context("fork")
         self.pipes, self.processes = [], []
@@ -52,7 +52,7 @@ class Job:
         for rank in range(size):
             mine, theirs = context.Pipe()
             process = context.Process(
-                target=_run, args=(function, rank, size, self.folder.name, timeout, theirs, args)
+                target=_run, args=(function, rank, size, self.folder.name, timeout, backend, theirs, args)
             )
             process.start()
             theirs.close()
@@ -90,4 +90,4 @@ def run(size, function, *args, **kwargs):
     outcomes = Job(size, function, *args, **kwargs).outcomes()
     errors = [outcome[0] if outcome else "died" for outcome in outcomes]
     assert not any(errors), "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(errors) if text)
-    return [torch.load(io.BytesIO(outcome[1])) for outcome in outcomes]
+    return [torch.load(io.BytesIO(outcome[1]), weights_only=False) for outcome in outcomes]

@@ -8,7 +8,6 @@ buckets to library-allocated memory.
 """
 
 import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from tutti import _torch
 from tutti.torch import compat
@@ -50,6 +49,9 @@ def bf16_hook(state, bucket):
     torch.futures.Future
         Future of the averaged bucket.
     """
+    # Not imported at the top: with Python 3.13, importing it prints ten warnings in torch 2.6.
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
     return default_hooks.bf16_compress_hook(state, bucket)
 
 
