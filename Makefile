@@ -1,13 +1,13 @@
 # Entry points for users and developers. Each target installs missing packages, configures and builds first.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-deep check demo bench docs format install clean
+.PHONY: help build test test-deep test-debian13 check demo bench docs format install clean
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
 TUTTI := build/bin/tutti
 QUICK := --quick --append --json build/bench/results.json
 
 help:  ## prints this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 build:  ## the programs, in build/bin
 	@scripts/build.sh release
@@ -19,6 +19,9 @@ test:  ## every test in a release build, and the checks of the source
 test-deep:  ## tests with sanitizers (asan + ubsan, tsan) and as on older CPUs; clang-tidy, thread-safety analysis
 	@scripts/install-deps.sh --for deep
 	@$(PYTHON) scripts/run_tests.py --deep
+
+test-debian13:  ## every test in Debian 13, in a chroot that is kept between runs (root; docs/use/debian13.md)
+	@scripts/debian13
 
 check:  ## only the quick checks: layers, sizes, format, documents, prose, error codes
 	@scripts/install-deps.sh --for test
