@@ -21,7 +21,7 @@ namespace tutti::lms {
 // steps, for which the disk must have space. Not thread-safe, except for transfers.
 class SwapFile final : public BackingStore {
  public:
-  // Throws IoError (DDL-5-71) if no file can be created in `directory`. Empty: default_directory().
+  // Throws IoError (DDL-5-71) if no file can be created in `directory`. Empty: default_swap_directory().
   SwapFile(const std::filesystem::path& directory, io::FileQueue::Engine engine,
            io::FaultInjector faults);
 
