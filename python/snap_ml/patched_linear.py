@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._logistic import _check_multi_class, _check_solver
 from sklearn.utils.validation import column_or_1d
@@ -21,8 +22,13 @@ def _gap(tol):
     return min(max(tol, 1e-12), _GAP)
 
 
+# A fit of so few iterations is meant to end unfinished, with the warning of scikit-learn's solver.
+_FEW_ITERATIONS = 10
+
+
 def _steps(max_iter):
     """Return the iteration limit: the count of another solver must not stop this one early."""
+    refuse(**{f"max_iter of at most {_FEW_ITERATIONS}": max_iter <= _FEW_ITERATIONS})
     return max(max_iter, 100)
 
 
@@ -41,14 +47,18 @@ class _PatchedLinear(Patched):
             return super().fit(X, y, sample_weight, **options)
 
     def _take(self, X, model, *names):
-        """Copy attributes; `coef_` and `intercept_` have the type of float32 rows, as in scikit-learn."""
+        """Copy attributes; `coef_` and `intercept_` are float32 where scikit-learn's are."""
         super()._take(X, model, *names)
-        is_single = getattr(X, "dtype", None) == np.float32
+        is_single = getattr(X, "dtype", None) == np.float32 and self._keeps_float32()
         self.coef_ = self.coef_.astype(np.float32, copy=False) if is_single else self.coef_
         if not isinstance(self.intercept_, np.ndarray):
             self.intercept_ = (np.float32 if is_single else np.float64)(self.intercept_)
         elif is_single:
             self.intercept_ = self.intercept_.astype(np.float32)
+
+    def _keeps_float32(self):
+        """Return whether scikit-learn fits float32 rows in float32."""
+        return True
 
     def _start_of(self, model):
         if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
@@ -68,16 +78,32 @@ class LogisticRegression(_PatchedLinear, sklearn.linear_model.LogisticRegression
         has_l1 = self.penalty == "l1" or (self.penalty == "elasticnet" and self.l1_ratio != 0)
         if kind == "multinomial" and len(classes) == 2:
             raise NotSupported("multi_class='multinomial' of two classes")
-        refuse(max_iter=self.max_iter == 0)
         model = linear.LogisticRegression(self.penalty, C=self.C, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept,
                                           class_weight=self.class_weight, tol=_gap(self.tol), max_iter=_steps(self.max_iter), multi_class=kind,
                                           n_jobs=threads_of(self.n_jobs), verbose=self.verbose)
+        self._warn_of_parameters()
         if self.solver == "liblinear" and self.fit_intercept:
             self._fit_penalised(model, X, y, sample_weight, has_l1)
         else:
             self._start_of(model).fit(X, y, sample_weight)
         self._take(X, model, "coef_", "intercept_", "classes_")
         self.n_iter_ = np.full(1 if len(classes) == 2 or kind == "multinomial" else len(classes), model.n_iter_, dtype=np.int32)
+
+    def _keeps_float32(self):
+        return self.solver not in ("lbfgs", "liblinear")
+
+    def _warn_of_parameters(self):
+        """Warn of parameters without an effect, with scikit-learn's messages."""
+        if self.penalty != "elasticnet" and self.l1_ratio is not None:
+            warnings.warn(f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={self.penalty})", stacklevel=5)
+        if self.penalty == "none":
+            warnings.warn("`penalty='none'`has been deprecated in 1.2 and will be removed in 1.4. To keep the past behaviour, set "
+                          "`penalty=None`.", FutureWarning, stacklevel=5)
+        if self.penalty in (None, "none") and self.C != 1.0:
+            warnings.warn("Setting penalty=None will ignore the C and l1_ratio parameters", stacklevel=5)
+        if self.solver == "liblinear" and effective_n_jobs(self.n_jobs) != 1:
+            warnings.warn(f"'n_jobs' > 1 does not have any effect when 'solver' is set to 'liblinear'. Got 'n_jobs' = "
+                          f"{effective_n_jobs(self.n_jobs)}.", stacklevel=5)
 
     def _fit_penalised(self, model, X, y, sample_weight, has_l1):
         """Fit liblinear's penalised intercept: the weight of an additional constant column."""
@@ -95,14 +121,16 @@ class LinearSVC(_PatchedLinear, sklearn.svm.LinearSVC):
     __doc__ = sklearn.svm.LinearSVC.__doc__
 
     def _fit_ours(self, X, y, sample_weight):
-        refuse(penalty=self.penalty != "l2", multi_class=self.multi_class != "ovr", max_iter=self.max_iter == 0,
-               dual=self.loss == "hinge" and not self.dual)
+        refuse(penalty=self.penalty != "l2", multi_class=self.multi_class != "ovr", dual=self.loss == "hinge" and not self.dual)
         # The hinge loss is not smooth: on many columns the last digits take long, in liblinear too.
         gap = max(self.tol, 1e-9) if self.loss == "hinge" else _gap(self.tol)
         model = linear.LinearSVC(self.loss, C=self.C, fit_intercept=self.fit_intercept, class_weight=self.class_weight, tol=gap,
                                  max_iter=_steps(self.max_iter), penalise_intercept=self.fit_intercept, intercept_scaling=self.intercept_scaling,
                                  n_jobs=threads_of(None), verbose=self.verbose).fit(X, y, sample_weight)
         self._take(X, model, "coef_", "intercept_", "classes_", "n_iter_")
+
+    def _keeps_float32(self):
+        return False
 
 
 class _OneTarget(_PatchedLinear):
@@ -161,7 +189,7 @@ class ElasticNet(_OneTarget, sklearn.linear_model.ElasticNet):
     _ours = linear.ElasticNet
 
     def _fit_ours(self, X, y, sample_weight):
-        refuse(positive=self.positive, alpha=self.alpha == 0, max_iter=self.max_iter == 0, precompute=isinstance(self.precompute, np.ndarray))
+        refuse(positive=self.positive, alpha=self.alpha == 0, precompute=isinstance(self.precompute, np.ndarray))
         model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=_gap(self.tol), max_iter=_steps(self.max_iter),
                            n_jobs=threads_of(None), **self._mixture())
         self._fit_one_target(model, X, y, sample_weight)
@@ -183,7 +211,7 @@ class _PatchedGeneral(_OneTarget):
     """Base class of the patched Poisson and gamma regressors."""
 
     def _fit_ours(self, X, y, sample_weight):
-        refuse(solver=not isinstance(self.solver, str), max_iter=self.max_iter == 0, alpha=self.alpha == 0)
+        refuse(solver=not isinstance(self.solver, str), alpha=self.alpha == 0)
         y = column_or_1d(y, warn=True)
         self._base_loss = self._get_loss()
         if not self._base_loss.in_y_true_range(np.asarray(y, dtype=np.float64)):
@@ -192,6 +220,9 @@ class _PatchedGeneral(_OneTarget):
         model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=1e-14, max_iter=_steps(self.max_iter),
                            n_jobs=threads_of(None), verbose=self.verbose)
         self._fit_one_target(model, X, y, sample_weight)
+
+    def _keeps_float32(self):
+        return False
 
 
 class PoissonRegressor(_PatchedGeneral, sklearn.linear_model.PoissonRegressor):

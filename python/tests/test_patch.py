@@ -162,12 +162,47 @@ def test_trees_are_pruned(name):
         assert ours.score(X, y) == pytest.approx(theirs.score(X, y))
 
 
-def test_single_precision_and_other_details():
+def test_float32_stays_where_scikit_learn_keeps_it():
     X, y = datasets.load_diabetes(return_X_y=True)
-    for name in ("Ridge", "Lasso", "ElasticNet", "LinearRegression"):
-        theirs, ours = (getattr(place, name)().fit(X.astype(np.float32), y.astype(np.float32)) for place in (sklearn.linear_model, snap_ml.patched_linear))
-        assert ours.coef_.dtype == theirs.coef_.dtype == np.float32, name
-        assert np.shape(ours.intercept_) == np.shape(theirs.intercept_) and hasattr(ours.intercept_, "dtype"), name
+    X, y = X.astype(np.float32), y.astype(np.float32)
+    cases = [(name, {}) for name in ("Ridge", "Lasso", "ElasticNet", "LinearRegression", "PoissonRegressor", "GammaRegressor")]
+    cases += [("LogisticRegression", dict(solver=solver)) for solver in ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")]
+    for name, options in cases:
+        labels = y > 140 if name == "LogisticRegression" else y
+        theirs, ours = (getattr(place, name)(**options).fit(X, labels) for place in (sklearn.linear_model, snap_ml.patched_linear))
+        assert ours.engine_ == "tutti"
+        assert ours.coef_.dtype == theirs.coef_.dtype, (name, options)
+        assert ours.intercept_.dtype == theirs.intercept_.dtype, (name, options)
+        assert np.shape(ours.intercept_) == np.shape(theirs.intercept_)
+    theirs, ours = sklearn.svm.LinearSVC().fit(X, y > 140), snap_ml.patched_linear.LinearSVC().fit(X, y > 140)
+    assert ours.coef_.dtype == theirs.coef_.dtype
+
+
+@pytest.mark.parametrize("name, options, message", [
+    ("LogisticRegression", dict(max_iter=1), "failed to converge"),
+    ("LogisticRegression", dict(max_iter=1, solver="liblinear"), "Liblinear failed to converge"),
+    ("LogisticRegression", dict(penalty=None, C=2.0), "will ignore the C"),
+    ("LogisticRegression", dict(penalty="none"), "penalty='none'"),
+    ("LogisticRegression", dict(l1_ratio=0.5), "l1_ratio parameter is only used"),
+    ("LogisticRegression", dict(solver="liblinear", n_jobs=2), "'n_jobs' > 1 does not have any effect"),
+    ("Lasso", dict(alpha=1e-3, max_iter=1), "did not converge"),
+])
+def test_warnings_are_scikit_learns(name, options, message):
+    X, y = datasets.load_breast_cancer(return_X_y=True)
+    model = getattr(snap_ml.patched_linear, name)(**options)
+    with pytest.warns(Warning, match=message):
+        model.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+
+
+def test_multinomial_coefficients_sum_to_zero():
+    X, y = datasets.load_iris(return_X_y=True)
+    model = snap_ml.patched_linear.LogisticRegression().fit(X, y)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-12)
+    assert abs(model.intercept_.sum()) < 1e-12
+
+
+def test_other_details():
+    X, y = datasets.load_diabetes(return_X_y=True)
     for name in ("PoissonRegressor", "GammaRegressor"):
         assert getattr(snap_ml.patched_linear, name)(alpha=0).fit(X, y).engine_ == "sklearn"
         theirs, ours = (getattr(place, name)(alpha=0.1, solver="newton-cholesky", tol=1e-9).fit(X, y)
@@ -179,6 +214,8 @@ def test_single_precision_and_other_details():
     with pytest.raises(ValueError, match="max_samples"):
         snap_ml.patched_trees.RandomForestRegressor(max_samples=10**9).fit(X, y)
     snap_ml.patched_trees.DecisionTreeRegressor(max_leaf_nodes=2**63, max_depth=2).fit(X, y)
+    snap_ml.patched_boosting.HistGradientBoostingRegressor(max_iter=2, max_depth=2**63).fit(X, y)
+    snap_ml.patched_linear.Lasso(max_iter=2**63).fit(X, y)
 
 
 def test_fallback_is_reported_once(caplog):

@@ -151,6 +151,9 @@ class LinearClassifier(ClassifierMixin, Linear):
         self._keep([result])
         self.coef_ = result["coefficients"].reshape(len(self.classes_), -1)
         self.intercept_ = result["intercepts"]
+        if settings["l1"] == 0:  # the same constant in all classes does not change a probability: 0 has the least l2 penalty
+            self.coef_ -= self.coef_.mean(axis=0)
+            self.intercept_ -= self.intercept_.mean()
         return self
 
     def decision_function(self, X):

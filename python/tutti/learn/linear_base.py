@@ -81,7 +81,7 @@ class Linear(BaseEstimator):
             "loss": loss, "l1": l1, "l2": l2, "fit_intercept": bool(self.fit_intercept), "solver": getattr(self, "solver", "auto"),
             "penalise_intercept": bool(getattr(self, "penalise_intercept", False)),
             "intercept_value": float(getattr(self, "intercept_scaling", 1.0)),
-            "tolerance": float(self.tol), "max_iterations": int(self.max_iter), "threads": self._threads(), "show": self._show(),
+            "tolerance": float(self.tol), "max_iterations": min(int(self.max_iter), 2**31 - 1), "threads": self._threads(), "show": self._show(),
             "ranks": self._ranks,
         }
 

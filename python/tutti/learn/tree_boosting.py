@@ -139,10 +139,10 @@ class _GradientBoosting:
         check_at_least("min_samples_leaf", self.min_samples_leaf, 1)
         check_at_least("max_bins", self.max_bins, 2)
         return dict(
-            rounds=int(self.max_iter),
+            rounds=count_of(self.max_iter),
             learning_rate=float(self.learning_rate),
             max_leaves=count_of(self.max_leaf_nodes),
-            max_depth=int(self.max_depth or 0),
+            max_depth=count_of(self.max_depth),
             min_samples_leaf=float(self.min_samples_leaf),
             l2=float(self.l2_regularization),
             subsample=float(self.subsample),
@@ -281,11 +281,11 @@ class _BoostingMachine:
         if not 1 <= low <= high:
             raise ValueError(f"min_max_depth={low!r} and max_max_depth={high!r} must satisfy 1 <= min_max_depth <= max_max_depth")
         return dict(
-            rounds=int(self.num_round),
+            rounds=count_of(self.num_round),
             learning_rate=float(self.learning_rate),
             max_leaves=0,
-            min_max_depth=int(low),
-            max_depth=int(high),
+            min_max_depth=count_of(low),
+            max_depth=count_of(high),
             min_samples_leaf=1.0,
             l2=float(self.lambda_l2),
             max_step=float(self.max_delta_step),
