@@ -44,9 +44,10 @@ class Newton {
   void find_shift();
   std::int64_t sample_stride() const;
   bool run_stage(std::int64_t stride);
-  Model pass(const std::vector<double>& weights);
+  Model pass(const std::vector<double>& weights, const Model* known = nullptr);
   void add_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights, T* tile,
-                 double* sums);
+                 double* sums, bool has_gram);
+  std::vector<double> hessian_of(const double* gram) const;
   void add_penalty(const std::vector<double>& weights, Model& model) const;
   std::vector<double> direction_of(const Model& model) const;
   double gap_of(const Model& model, const std::vector<double>& direction) const;
@@ -139,10 +140,10 @@ void Newton<T>::start() {
   }
 }
 
-// `sums` contains the loss, the gradient (width) and the Gram matrix (width x width).
+// `sums` contains the loss, the gradient (width) and, if `has_gram`, the Gram matrix (width x width).
 template <class T>
 void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights,
-                          T* tile, double* sums) {
+                          T* tile, double* sums, bool has_gram) {
   const std::int64_t count = end - begin;
   fill_rows(rows, design_.stride_of_rows(), count, columns_,
             shift_.empty() ? nullptr : shift_.data(), width_, tile);
@@ -159,12 +160,16 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, c
   std::fill(gradient, gradient + width_, T{0});
   add_rows(tile, width_, count, width_, first, gradient);
   add_to_double(gradient, width_, sums + 1);
+  if (!has_gram) return;
   pack_rows(tile, width_, count, width_, second, width_, packed);
   add_gram(packed, count, width_, 0, width_, sums + 1 + width_);
 }
 
+// Evaluates the weights. The Hessian of the squared loss is the same for all weights: `known` has it.
 template <class T>
-Model Newton<T>::pass(const std::vector<double>& weights) {
+Model Newton<T>::pass(const std::vector<double>& weights, const Model* known) {
+  const bool has_gram = known == nullptr;
+  const std::int64_t count = 1 + width_ + (has_gram ? width_ * width_ : 0);
   std::vector<T> padded(width_);
   std::copy(weights.begin(), weights.end(), padded.begin());
   std::vector<std::vector<double>> sums(design_.parts());
@@ -172,29 +177,34 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
   design_.for_row_blocks(
       [&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
         if (sums[part].empty()) {
-          sums[part].assign(1 + width_ + width_ * width_, 0);
+          sums[part].assign(count, 0);
           tiles[part].resize(2 * kBlockRows * width_);  // the rows, then the packed rows
         }
-        add_block(begin, end, rows, padded.data(), tiles[part].data(), sums[part].data());
+        add_block(begin, end, rows, padded.data(), tiles[part].data(), sums[part].data(), has_gram);
       });
-  std::vector<double> total(1 + width_ + width_ * width_);
+  std::vector<double> total(count);
   for (const auto& part : sums)
     for (std::size_t i = 0; i < part.size(); ++i) total[i] += part[i];
   if (design_.ranks() != nullptr) design_.ranks()->all_reduce(Buffer::of(std::span<double>(total)));
   tracker_.add_passes(1 / static_cast<double>(design_.stride()));
-  Model model{.objective = total[0], .gradient = {}, .hessian = std::vector<double>(size_ * size_)};
+  Model model{.objective = total[0], .gradient = {}, .hessian = {}};
   model.gradient.assign(total.begin() + 1, total.begin() + 1 + size_);
+  add_penalty(weights, model);
+  model.hessian = has_gram ? hessian_of(total.data() + 1 + width_) : known->hessian;
+  return model;
+}
+
+template <class T>
+std::vector<double> Newton<T>::hessian_of(const double* gram) const {
+  std::vector<double> hessian(size_ * size_);
   for (std::int64_t i = 0; i < size_; ++i)
     for (std::int64_t j = 0; j <= i; ++j)
-      model.hessian[i * size_ + j] = model.hessian[j * size_ + i] =
-          total[1 + width_ + j * width_ + i];
-  add_penalty(weights, model);
+      hessian[i * size_ + j] = hessian[j * size_ + i] = gram[j * width_ + i];
   for (std::int64_t j = 0; j < size_; ++j) {
-    model.hessian[j * size_ + j] += ridge_of(j);
-    if (!has_intercept_)
-      model.hessian[columns_ * size_ + j] = model.hessian[j * size_ + columns_] = 0;
+    hessian[j * size_ + j] += ridge_of(j);
+    if (!has_intercept_) hessian[columns_ * size_ + j] = hessian[j * size_ + columns_] = 0;
   }
-  return model;
+  return hessian;
 }
 
 // Adds the penalty to objective and gradient.
@@ -325,7 +335,7 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     double step_size = 1;
     for (int attempt = 0; attempt < 40; ++attempt, step_size /= 2) {
       for (std::int64_t j = 0; j < size_; ++j) next[j] = weights_[j] + step_size * direction[j];
-      found = pass(next);
+      found = pass(next, problem_.options.loss == Loss::kSquared ? &model_ : nullptr);
       if (found.objective <= model_.objective - 1e-4 * step_size * promised) break;
     }
     // The precision limit is reached: no measurable improvement.
