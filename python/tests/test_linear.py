@@ -411,6 +411,22 @@ def test_newton_cg_with_l1_does_not_stop_early_on_counts(seed, rows, columns, sp
     assert ours.objective_ <= 1.05 * reference.objective_
 
 
+@pytest.mark.parametrize("kind", ["counts", "factors"])
+def test_working_sets_converge_on_correlated_columns(kind):
+    # In a fixed order coordinate descent needs thousands of sweeps, and sets grow beyond the weights of the optimum.
+    random = np.random.default_rng(0)
+    if kind == "counts":
+        X, y = counts_of_words(0, 1500, 8000)
+    else:
+        factors = random.normal(size=(150, 20)) * (10 / np.arange(1, 21))
+        X = factors @ random.normal(size=(20, 3000)) + random.normal(size=(150, 3000))
+        y = factors @ random.normal(size=20) + 3 * random.normal(size=150) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = linear.LogisticRegression(penalty="l1", solver="working_set").fit(X, y)
+    assert model.dual_gap_ <= model.tol * model.objective_ and model.n_iter_ < 300
+
+
 def test_infinite_coefficients_and_column_vectors():
     X = np.finfo(np.float64).max * np.random.default_rng(0).uniform(size=(10, 2))
     labels = np.arange(10) % 2

@@ -254,6 +254,32 @@ TEST(Fit, GapAboveTheToleranceIsNotConverged) {
       }
 }
 
+// Up to 12 columns have their own sums over rows. An empty 13th column changes nothing.
+TEST(Fit, FewColumnsMatchPaddedRows) {
+  for (const Loss loss : {Loss::kSquared, Loss::kLogistic, Loss::kPoisson, Loss::kHinge})
+    for (const double l1 : {0.0, 3.0})
+      for (const bool has_intercept : {false, true}) {
+        if (loss == Loss::kHinge && l1 > 0) continue;
+        const Small few = make_small(700, 12, loss, 21);
+        Small more = few;
+        more.columns = 13;
+        more.values.clear();
+        for (std::int64_t r = 0; r < few.rows; ++r) {
+          const auto row = few.values.begin() + r * few.columns;
+          more.values.insert(more.values.end(), row, row + few.columns);
+          more.values.push_back(0);
+        }
+        GlmOptions options = tight(loss, Solver::kAuto);
+        options.l1 = l1;
+        options.fit_intercept = has_intercept;
+        const GlmModel narrow = few.fit(options), padded = more.fit(options);
+        EXPECT_NEAR(narrow.objective, padded.objective, 1e-9 * padded.objective);
+        EXPECT_NEAR(narrow.intercept, padded.intercept, 1e-4);
+        for (std::int64_t j = 0; j < few.columns; ++j)
+          EXPECT_NEAR(narrow.coefficients[j], padded.coefficients[j], 1e-4) << name_of(loss);
+      }
+}
+
 TEST(Fit, RejectsInvalidInput) {
   Small small = make_small(10, 2, Loss::kLogistic, 16);
   const GlmOptions options = tight();

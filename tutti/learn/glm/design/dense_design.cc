@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "tutti/learn/base/vector_kernels.h"
+#include "tutti/learn/glm/design/narrow_rows.h"
 
 namespace tutti::learn {
 namespace {
@@ -12,6 +13,7 @@ constexpr std::int64_t kTilesAtOnce = 8;  // blocks of rows added to the Gram ma
 constexpr std::int64_t kGramRows = 2 * kPadding;
 // Rows that stay in the L1 or L2 cache until they are used again.
 constexpr std::int64_t kAtOnce = 8;
+static_assert(kBlockRows <= kMaxNarrowRows);
 
 std::int64_t parts_for(std::int64_t rows) {
   return static_cast<std::int64_t>(std::bit_floor(
@@ -209,10 +211,31 @@ double DenseDesign<T>::step(const T* vector, T constant, const T* curvature, con
   return sums.back();
 }
 
+template <class T>
+void DenseDesign<T>::narrow_gram(const T* curvature, std::int64_t columns,
+                                 std::vector<double>& gram) {
+  const std::int64_t size = columns + 1;
+  std::vector<std::vector<double>> sums(this->parts(), std::vector<double>(size * size));
+  std::vector<std::vector<T>> tiles(this->parts());
+  for_row_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
+    tiles[part].resize(size * kMaxNarrowRows);
+    T* const tile = tiles[part].data();
+    fill_columns<T>(rows, stride_of_rows_, end - begin, columns, nullptr, tile);
+    add_narrow_gram(tile, end - begin, size, curvature + begin, size, sums[part].data());
+  });
+  gram.assign(size * size, 0);
+  for (const std::vector<double>& part : sums) add_to_double(part.data(), size * size, gram.data());
+  for (std::int64_t j = 0; j < size; ++j)
+    for (std::int64_t k = j; k < size; ++k) gram[k * size + j] = gram[j * size + k];
+  this->sum_over_ranks(gram.data(), size * size);
+}
+
 // Threads share the Gram matrix by its rows, so there is one copy for any number of threads. Blocks are added in order.
 template <class T>
 void DenseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
                                 std::vector<double>& gram) {
+  if (block <= kMaxNarrowColumns && stride == 1 && !this->is_streamed())
+    return narrow_gram(curvature, block, gram);
   const std::int64_t width = (block + 1 + kPadding - 1) / kPadding * kPadding;
   std::vector<double> padded(width * width);
   std::vector<T> tiles(kTilesAtOnce * kBlockRows * width);

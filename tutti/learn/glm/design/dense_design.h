@@ -38,6 +38,8 @@ class DenseDesign final : public DesignMatrix<T> {
                   std::vector<double>& gram) override;
 
  private:
+  void narrow_gram(const T* curvature, std::int64_t columns, std::vector<double>& gram);
+
   // A block of rows; `rows` points to the first one.
   struct Block {
     std::int64_t begin, end;

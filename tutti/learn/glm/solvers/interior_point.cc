@@ -54,7 +54,8 @@ class InteriorPoint {
   void multiply(const std::vector<double>& vector, std::vector<T>& products);
   std::vector<double> columns_of(const std::vector<T>& factors);
   bool has_intercept() const { return problem_.options.fit_intercept; }
-  double sum(const std::function<double(std::int64_t)>& of_row) const;
+  template <class OfRow>
+  double sum(const OfRow& of_row) const;
 
   Problem<T>& problem_;
   Tracker& tracker_;
@@ -69,7 +70,8 @@ class InteriorPoint {
 };
 
 template <class T>
-double InteriorPoint<T>::sum(const std::function<double(std::int64_t)>& of_row) const {
+template <class OfRow>
+double InteriorPoint<T>::sum(const OfRow& of_row) const {
   return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double total = 0;
     for (std::int64_t r = begin; r < end; ++r) total += of_row(r);

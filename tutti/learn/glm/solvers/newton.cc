@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tutti/learn/base/vector_kernels.h"
+#include "tutti/learn/glm/design/narrow_rows.h"
 #include "tutti/learn/glm/linalg/cholesky.h"
 #include "tutti/learn/glm/linalg/quadratic.h"
 #include "tutti/learn/glm/problem/l1_bound.h"
@@ -47,6 +48,9 @@ class Newton {
   Model pass(const std::vector<double>& weights, const Model* known = nullptr);
   void add_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights, T* tile,
                  double* sums, bool has_gram);
+  void add_narrow_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights,
+                        T* tile, double* sums, bool has_gram);
+  void keep_derivatives(std::int64_t begin, std::int64_t count, const T* first, const T* second);
   std::vector<double> hessian_of(const double* gram) const;
   void add_penalty(const std::vector<double>& weights, Model& model) const;
   std::vector<double> direction_of(const Model& model) const;
@@ -151,10 +155,7 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, c
   multiply_rows(tile, width_, count, width_, weights, T{0}, margins);
   sums[0] += loss_terms(problem_.options.loss, margins, problem_.labels.data() + begin,
                         problem_.weights_at(begin), count, first, second);
-  if (!first_.empty()) {
-    std::copy(first, first + count, first_.begin() + begin);
-    std::copy(second, second + count, second_.begin() + begin);
-  }
+  keep_derivatives(begin, count, first, second);
   T* const packed = tile + kBlockRows * width_;
   T* const gradient = packed;  // until the rows are packed
   std::fill(gradient, gradient + width_, T{0});
@@ -163,6 +164,33 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, c
   if (!has_gram) return;
   pack_rows(tile, width_, count, width_, second, width_, packed);
   add_gram(packed, count, width_, 0, width_, sums + 1 + width_);
+}
+
+template <class T>
+void Newton<T>::keep_derivatives(std::int64_t begin, std::int64_t count, const T* first,
+                                 const T* second) {
+  if (first_.empty()) return;
+  std::copy(first, first + count, first_.begin() + begin);
+  std::copy(second, second + count, second_.begin() + begin);
+}
+
+// The same for few columns.
+template <class T>
+void Newton<T>::add_narrow_block(std::int64_t begin, std::int64_t end, const T* rows,
+                                 const T* weights, T* tile, double* sums, bool has_gram) {
+  const std::int64_t count = end - begin;
+  fill_columns(rows, design_.stride_of_rows(), count, columns_,
+               shift_.empty() ? nullptr : shift_.data(), tile);
+  T margins[kBlockRows], first[kBlockRows], second[kBlockRows];
+  std::fill_n(margins, count, weights[columns_]);
+  for (std::int64_t j = 0; j < columns_; ++j)
+    add_scaled(weights[j], tile + j * kMaxNarrowRows, count, margins);
+  sums[0] += loss_terms(problem_.options.loss, margins, problem_.labels.data() + begin,
+                        problem_.weights_at(begin), count, first, second);
+  keep_derivatives(begin, count, first, second);
+  for (std::int64_t j = 0; j < size_; ++j)
+    sums[1 + j] += dot(first, tile + j * kMaxNarrowRows, count);
+  if (has_gram) add_narrow_gram(tile, count, size_, second, width_, sums + 1 + width_);
 }
 
 // Evaluates the weights. The Hessian of the squared loss is the same for all weights: `known` has it.
@@ -174,14 +202,15 @@ Model Newton<T>::pass(const std::vector<double>& weights, const Model* known) {
   std::copy(weights.begin(), weights.end(), padded.begin());
   std::vector<std::vector<double>> sums(design_.parts());
   std::vector<std::vector<T>> tiles(design_.parts());
-  design_.for_row_blocks(
-      [&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
-        if (sums[part].empty()) {
-          sums[part].assign(count, 0);
-          tiles[part].resize(2 * kBlockRows * width_);  // the rows, then the packed rows
-        }
-        add_block(begin, end, rows, padded.data(), tiles[part].data(), sums[part].data(), has_gram);
-      });
+  design_.for_row_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end,
+                             const T* rows) {
+    if (sums[part].empty()) {
+      sums[part].assign(count, 0);
+      tiles[part].resize(2 * kBlockRows * width_);  // the rows, then the packed rows
+    }
+    const auto add = columns_ <= kMaxNarrowColumns ? &Newton::add_narrow_block : &Newton::add_block;
+    (this->*add)(begin, end, rows, padded.data(), tiles[part].data(), sums[part].data(), has_gram);
+  });
   std::vector<double> total(count);
   for (const auto& part : sums)
     for (std::size_t i = 0; i < part.size(); ++i) total[i] += part[i];

@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t kMinRowsToSample = 65536;
 constexpr std::int64_t kRowsPerColumn = 4;  // minimum size of the sample of a stream
 constexpr double kForcing = 0.2;            // relative residual at which CG stops
+constexpr double kExactForcing =
+    0.01;  // the same for the squared loss, whose quadratic model is exact
 constexpr int kMaxStalls = 3;
 
 template <class T>
@@ -193,7 +195,9 @@ void NewtonCg<T>::run_stage(bool is_sample) {
       model_.preconditioner.correlate(state_.second.data());
     model_.preconditioner.set_diagonal(model_.diagonal.data(), model_.intercept_diagonal(),
                                        model_.ridge);
-    const double gain = by_residents_ ? stream_.find_direction() : model_.find_direction(kForcing);
+    const bool is_exact = state_.problem.options.loss == Loss::kSquared;
+    const double gain = by_residents_ ? stream_.find_direction()
+                                      : model_.find_direction(is_exact ? kExactForcing : kForcing);
     has_nothing_to_gain_ = gain <= kRelativeRounding * std::abs(state_.objective);
     if (has_nothing_to_gain_) {  // the objective cannot improve measurably; the weights still gain precision
       for (std::int64_t j = 0; j <= state_.columns; ++j)

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "tutti/core/random.h"
 #include "tutti/learn/base/vector_kernels.h"
 #include "tutti/learn/glm/linalg/quadratic.h"
 #include "tutti/learn/glm/problem/cg_state.h"
@@ -14,12 +15,12 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kSmallestSet = 100;
+constexpr std::size_t kSmallestSet = 100;
 constexpr int kNewtonSteps = 10;  // per working set
 constexpr int kSweeps = 100;      // per Newton step
 // After more sweeps, the columns are considered strongly correlated.
 constexpr int kSlowSweeps = 25;
-constexpr std::size_t kMaxForGram = 256;
+constexpr std::size_t kMaxForGram = 512;
 constexpr int kStalls = 5;
 
 // Lipschitz constant of the derivative of the loss; infinite if there is none.
@@ -57,6 +58,7 @@ class WorkingSet {
   void drop_columns();
   void choose_set();
   void minimise_on_set();
+  void shuffle();
   double sweep(const std::vector<double>& curvatures);
   double sweep_until_small(const std::vector<double>& curvatures);
   double solve_by_gram();
@@ -79,6 +81,8 @@ class WorkingSet {
       norms_;  // per column: gradient of the loss alone; norm of the values
   std::vector<std::int64_t> alive_, set_;
   std::vector<double> steps_;  // per column of the working set
+  std::vector<std::size_t> order_;
+  std::uint64_t draws_ = 0;
   // Per row: first derivative of the quadratic model after the steps so far.
   std::vector<T>& changed_ = state_.step_products;
 };
@@ -184,7 +188,10 @@ void WorkingSet<T>::choose_set() {
       idle.push_back(j);
     }
   }
-  const std::size_t wanted = std::max<std::size_t>(kSmallestSet, 2 * set_.size()) - set_.size();
+  // The optimum has at most as many weights as rows; more are the remains of unfinished sweeps.
+  const std::size_t used = set_.size(), rows = state_.margins.size();
+  const std::size_t most = std::max({kSmallestSet, rows / 2, used + kSmallestSet / 4});
+  const std::size_t wanted = std::min(most, std::max(kSmallestSet, 2 * used)) - used;
   const auto is_better = [&](std::int64_t a, std::int64_t b) {
     const double x = std::abs(loss_gradient_[a]), y = std::abs(loss_gradient_[b]);
     return x != y ? x > y : a < b;
@@ -208,11 +215,21 @@ void WorkingSet<T>::move_column(std::int64_t j, T step) {
   }
 }
 
-// One sweep over the working set; returns the gain of the quadratic model.
+template <class T>
+void WorkingSet<T>::shuffle() {
+  order_.resize(set_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  for (std::size_t k = order_.size(); k > 1; --k)
+    std::swap(order_[k - 1], order_[scaled_below(split_mix(draws_++), k)]);
+}
+
+// One sweep over the working set in random order, which needs far fewer sweeps than a fixed one if columns are
+// correlated; returns the gain of the quadratic model.
 template <class T>
 double WorkingSet<T>::sweep(const std::vector<double>& curvatures) {
   double gain = 0;
-  for (std::size_t k = 0; k < set_.size(); ++k) {
+  shuffle();
+  for (const std::size_t k : order_) {
     const double curvature = curvatures[k] + l2_, now = state_.weights[set_[k]] + steps_[k];
     if (!(curvature > 0)) continue;
     const double derivative =
@@ -243,7 +260,7 @@ double WorkingSet<T>::sweep_until_small(const std::vector<double>& curvatures) {
   for (int i = 0; i < kSweeps; ++i) {
     const double swept = sweep(curvatures);
     gain += swept;
-    if (swept <= 0.02 * gain || swept <= 1e-16 * std::abs(state_.objective)) break;
+    if (swept <= 0.02 * gain || swept <= 1e-22 * std::abs(state_.objective)) break;
     is_slow_ = is_slow_ || i == kSlowSweeps;
   }
   return gain;
@@ -308,7 +325,9 @@ bool WorkingSet<T>::search_line(double promised) {
     for (std::size_t r = 0; r < state_.margins.size(); ++r)
       state_.trial[r] = state_.margins[r] + static_cast<T>(step_size) * state_.moves[r];
     const double value = state_.evaluate(state_.trial) + penalty(step_size);
-    if (value > state_.objective - 1e-4 * step_size * promised) continue;
+    // Gains below the resolution of the objective still reduce the gap.
+    const bool is_blind = promised <= kRelativeRounding * std::abs(state_.objective);
+    if (!is_blind && value > state_.objective - 1e-4 * step_size * promised) continue;
     state_.margins.swap(state_.trial);
     for (std::size_t k = 0; k < set_.size(); ++k) state_.weights[set_[k]] += step_size * steps_[k];
     intercept() += step_size * intercept_step_;
@@ -338,7 +357,7 @@ void WorkingSet<T>::minimise_on_set() {
     changed_ = state_.first;
     const bool by_gram = is_slow_ && set_.size() <= kMaxForGram;
     const double gain = by_gram ? solve_by_gram() : sweep_until_small(curvatures);
-    if (gain <= 1e-16 * std::abs(state_.objective) || !search_line(gain)) return;
+    if (!(gain > 0) || !search_line(gain)) return;
     if (gain < 0.1 * state_.gap) return;
   }
 }
@@ -348,7 +367,8 @@ Solution WorkingSet<T>::run() {
   start();
   state_.tracker.set_scale(state_.objective);
   double before = std::numeric_limits<double>::infinity();
-  StallDetector<T> stalls(kStalls);
+  double bound_before = -before;
+  StallDetector<T> stalls(kStalls), bounds(kStalls);
   bool is_stuck = false;
   for (int iteration = 0; iteration < state_.problem.options.max_iterations; ++iteration) {
     if (is_free_) state_.find_intercept(penalty(0), 30, 1e-18);
@@ -358,9 +378,11 @@ Solution WorkingSet<T>::run() {
         state_.tracker.is_within_tolerance(state_.objective, state_.gap))
       break;
     stalls.note(before, state_.objective);
-    is_stuck =
-        !(state_.objective < before) || stalls.is_stalled();  // limited by floating-point precision
+    // Limited by floating-point precision: neither the objective nor the bound improves.
+    bounds.note(-bound_before, -state_.bound);
+    is_stuck = (!(state_.objective < before) || stalls.is_stalled()) && bounds.is_stalled();
     if (is_stuck) break;
+    bound_before = state_.bound;
     is_slow_ = is_slow_ || stalls.count() > 0;
     before = state_.objective;
     if (iteration % 2 == 0) drop_columns();
