@@ -12,6 +12,7 @@
 #include "bench/glm/report.h"
 #include "bench/harness/deprecated_option.h"
 #include "bench/harness/interrupt.h"
+#include "bench/harness/newest_peers.h"
 #include "bench/harness/process.h"
 #include "bench/harness/row_file.h"
 #include "bench/harness/scratch_folder.h"
@@ -22,6 +23,8 @@ namespace tutti::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kDebianPython = "/usr/bin/python3";
 
 struct Settings {
   std::vector<std::string> cases;
@@ -77,10 +80,10 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
   return true;
 }
 
-void run_worker(const GlmCase& one, const Settings& settings, const fs::path& folder,
-                const InterruptScope& interrupt) {
+void run_worker(const std::string& python, const GlmCase& one, const Settings& settings,
+                const fs::path& folder, const InterruptScope& interrupt) {
   ProcessSpec spec;
-  spec.arguments = {"/usr/bin/python3",
+  spec.arguments = {python,
                     "-B",
                     (os::prefix() / "libexec/tutti/worker_glm.py").string(),
                     folder.string(),
@@ -91,7 +94,10 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                     fmt::format("{}", settings.has_baselines ? settings.seconds : 0),
                     settings.baselines,
                     fmt::format("{}", settings.memory_fraction)};
-  spec.environment = {fmt::format("PYTHONPATH={}", (os::prefix() / "python").string())};
+  if (python == kDebianPython)  // whose NumPy the extensions are built for
+    spec.environment = {fmt::format("PYTHONPATH={}", (os::prefix() / "python").string())};
+  else
+    spec.environment = {"PYTHONPATH="};
   Process worker(spec, folder / "log");
   pollfd events[] = {{worker.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
   while (!worker.has_ended()) {
@@ -129,7 +135,9 @@ GlmOutcome run_case(const GlmCase& one, const Settings& settings, const Interrup
                               : fs::path(settings.data) / fmt::format("{}-{}", one.name, rows);
   prepare(one, folder, outcome);
   outcome.bandwidth = read_bandwidth();
-  run_worker(one, settings, folder, interrupt);
+  run_worker(std::string(kDebianPython), one, settings, folder, interrupt);
+  if (const auto newest = newest_peers(); newest && settings.has_baselines)
+    run_worker(*newest, one, settings, folder, interrupt);
   outcome.fits = read_fits(folder / "fits");
   return outcome;
 }

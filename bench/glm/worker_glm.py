@@ -7,6 +7,8 @@ more than SECONDS (0: no baselines). BASELINES are names of EFFORTS below; empty
 MEMORY_FRACTION above 0: Tutti is also run from a file, with that fraction of its size as memory limit, at the tolerance with which it
 was fastest within TARGET in memory, alternated with fits in memory. Writes one line of JSON per fit to DIRECTORY/fits. Short fits are
 the median of three. Times include the conversion of the data.
+
+Another Python, without Tutti, adds the fits of its release of scikit-learn, and of scikit-learn-intelex if it has it.
 """
 
 import ctypes
@@ -16,13 +18,18 @@ import statistics
 import sys
 import time
 import warnings
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn
 from sklearn.linear_model import LogisticRegression
 
-from tutti.learn import data, linear
+try:
+    from tutti.learn import data, linear
+except ImportError:
+    linear = None
 
 # Per case: the solvers of scikit-learn that support it, with increasing effort (max_iter, tol).
 EFFORTS = {
@@ -127,10 +134,13 @@ def memory(key):
 class Contest:
     def __init__(self, folder, case, penalty, has_intercept, target, seconds):
         self.X, self.y = load(folder)
-        self.out = open(folder / "fits", "w", encoding="utf-8")
+        self.out = open(folder / "fits", "a" if linear is None else "w", encoding="utf-8")
         self.case, self.penalty, self.has_intercept = case, penalty, has_intercept
         self.target, self.seconds = target, seconds
         self.best = None
+        if linear is None:
+            lines = (folder / "fits").read_text(encoding="utf-8").splitlines()
+            self.best = min(json.loads(line)["objective"] for line in lines)
         self.ours = []  # (seconds, objective, tol)
 
     def objective(self, model):
@@ -208,11 +218,20 @@ class Contest:
         if name.startswith("liblinear-own"):
             self.run_liblinear(name)
             return
+        system = "sklearn " + name if linear is not None else f"sklearn {sklearn.__version__} {name}"
+        self.run_efforts(system, name, LogisticRegression)
+        if linear is None and name == "lbfgs" and not sp.issparse(self.X):
+            import sklearnex.linear_model
+
+            release = metadata.version("scikit-learn-intelex")
+            self.run_efforts(f"sklearnex {release} {name}", name, sklearnex.linear_model.LogisticRegression)
+
+    def run_efforts(self, system, name, estimator):
         is_dual = name == "liblinear-dual"
         for max_iter, tol in EFFORTS[name]:
-            model = LogisticRegression(self.penalty, solver="liblinear" if is_dual else name, dual=is_dual, max_iter=max_iter, tol=tol,
-                                       fit_intercept=self.has_intercept, n_jobs=None, random_state=0)
-            is_there, goes_on = self.fit("sklearn " + name, f"max_iter {max_iter}, tol {tol:g}", model)
+            model = estimator(penalty=self.penalty, solver="liblinear" if is_dual else name, dual=is_dual, max_iter=max_iter, tol=tol,
+                              fit_intercept=self.has_intercept, n_jobs=None, random_state=0)
+            is_there, goes_on = self.fit(system, f"max_iter {max_iter}, tol {tol:g}", model)
             if is_there or not goes_on:
                 return
 
@@ -224,11 +243,12 @@ def main():
     if unknown := set(selected) - set(EFFORTS):
         sys.exit(f"No solver is called {', '.join(unknown)}. There are {', '.join(EFFORTS)}.")
     contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
-    contest.run_ours()
-    if float(memory_fraction) > 0:
+    if linear is not None:
+        contest.run_ours()
+    if linear is not None and float(memory_fraction) > 0:
         contest.run_limited(Path(folder), float(memory_fraction))
     for name in PEERS[case] if float(seconds) > 0 else []:
-        if name in selected:
+        if name in selected and not (linear is None and name.startswith("liblinear-own")):
             contest.run_baseline(name)
 
 

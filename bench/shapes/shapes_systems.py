@@ -3,6 +3,8 @@
 Every function returns {name of the system: [(settings, model), ...]}, the efforts in the order in which they are tried.
 """
 
+from importlib import metadata
+
 import numpy as np
 import sklearn
 
@@ -118,7 +120,6 @@ def _catboost():
 def _intelex(estimator, data, alpha):
     """scikit-learn-intelex, for the estimators it accelerates."""
     try:
-        import sklearnex
         from sklearnex.ensemble import RandomForestClassifier
         from sklearnex.linear_model import Lasso, LogisticRegression, Ridge
     except ImportError:
@@ -131,7 +132,7 @@ def _intelex(estimator, data, alpha):
         "lasso": lambda: _steps(lambda tol: Lasso(alpha, tol=tol, max_iter=100_000), "tol", (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)),
         "forest": lambda: [("", RandomForestClassifier(TREES, n_jobs=1, random_state=0))],
     }
-    return {f"scikit-learn-intelex {sklearnex.__version__}": models[estimator]()} if estimator in models else {}
+    return {f"scikit-learn-intelex {metadata.version('scikit-learn-intelex')}": models[estimator]()} if estimator in models else {}
 
 
 def lasso_alpha(data):

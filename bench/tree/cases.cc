@@ -72,4 +72,12 @@ std::vector<TreeCase> cases_of(const TreeSettings& settings) {
   return chosen;
 }
 
+std::vector<std::string> newest_baselines(const TreeCase& one) {
+  std::vector<std::string> found = one.baselines;
+  if (found.empty()) return found;
+  if (one.name == "boosting") found.insert(found.end(), {"lightgbm", "catboost"});
+  if (one.name == "forest") found.emplace_back("sklearnex");
+  return found;
+}
+
 }  // namespace tutti::bench

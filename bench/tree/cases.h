@@ -45,5 +45,8 @@ struct TreeResult {
 // Parses the command line. Returns false if it only printed the help.
 bool parse_tree(int argc, char** argv, TreeSettings& settings);
 std::vector<TreeCase> cases_of(const TreeSettings& settings);
+// Baselines of the case in the environment of the newest releases: those of the case, and the libraries that only this
+// environment has. None if the case has none.
+std::vector<std::string> newest_baselines(const TreeCase& one);
 
 }  // namespace tutti::bench

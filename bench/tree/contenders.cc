@@ -161,14 +161,14 @@ void write_data(const TreeData& data, const std::filesystem::path& folder) {
   write(folder / "y_test", data.test.labels.data(), data.test.labels.size() * sizeof(double));
 }
 
-TreeResult measure_baseline(const std::string& system, const TreeCase& one,
-                            const TreeSettings& settings, const std::filesystem::path& folder,
-                            const InterruptScope& interrupt) {
+TreeResult measure_baseline(const std::string& python, const std::string& system,
+                            const TreeCase& one, const TreeSettings& settings,
+                            const std::filesystem::path& folder, const InterruptScope& interrupt) {
   const auto program = os::prefix() / "libexec/tutti/baseline_trees.py";
   const std::string threads = std::to_string(settings.threads);
   const auto log = folder / (system + ".log");
   Process process(
-      {{"/usr/bin/python3", program, folder, system, one.name, std::to_string(one.depth),
+      {{python, program, folder, system, one.name, std::to_string(one.depth),
         std::to_string(one.trees), std::to_string(one.leaves), std::to_string(one.min_samples_leaf),
         threads, std::to_string(settings.repeats)},
        {"OMP_NUM_THREADS=" + threads}},
@@ -188,7 +188,7 @@ TreeResult measure_baseline(const std::string& system, const TreeCase& one,
   std::ifstream file(folder / (system + ".json"));
   const auto json = nlohmann::json::parse(file);
   TreeResult result;
-  result.system = system;
+  result.system = fmt::format("{} {}", system, json.at("version").get<std::string>());
   result.fit_seconds = json.at("fit_seconds").get<std::vector<double>>();
   result.predict_seconds = json.at("predict_seconds");
   result.row_microseconds = json.at("row_microseconds");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/harness/machine.h"
+#include "bench/harness/newest_peers.h"
 #include "bench/harness/progress.h"
 #include "bench/harness/row.h"
 #include "bench/harness/scratch_folder.h"
@@ -90,7 +91,8 @@ int run_tree(int argc, char** argv) {
   const Machine machine = describe_machine();
   const InterruptScope interrupt;
   const auto cases = cases_of(settings);
-  Progress progress(static_cast<int>(cases.size()) * 3);
+  const auto newest = newest_peers();
+  Progress progress(static_cast<int>(cases.size()) * (newest ? 6 : 3));
   Report report(settings);
   std::string failures;
   for (const TreeCase& one : cases) {
@@ -101,12 +103,18 @@ int run_tree(int argc, char** argv) {
     progress.step(fmt::format("{}: tutti", one.name));
     const TreeResult ours = measure_tutti(one, settings, data);
     report.add(one, ours, ours);
-    for (const std::string& baseline : one.baselines) try {
-        progress.step(fmt::format("{}: {}", one.name, baseline));
-        report.add(one, measure_baseline(baseline, one, settings, folder.path(), interrupt), ours);
+    const auto measure = [&](const std::string& python, const std::string& baseline) {
+      progress.step(fmt::format("{}: {}", one.name, baseline));
+      try {
+        report.add(one, measure_baseline(python, baseline, one, settings, folder.path(), interrupt),
+                   ours);
       } catch (const Error& error) {
         failures += fmt::format("{}\n", error.what());
       }
+    };
+    for (const std::string& baseline : one.baselines) measure("/usr/bin/python3", baseline);
+    if (newest)
+      for (const std::string& baseline : newest_baselines(one)) measure(*newest, baseline);
     report.add_gap();
   }
   progress.clear();
