@@ -106,7 +106,7 @@ def test_checkpointed_models():
 
 def test_budget_too_small():
     with LMS(budget=2 * MIB):
-        with pytest.raises(RuntimeError, match=r"DDL-5-70 .*2\.0 MiB is too small for aten::.*Raise the budget to"):
+        with pytest.raises(RuntimeError, match=r"DDL-5-70 .*2\.00 MiB is too small for aten::.*Raise the budget to"):
             train(1)
         assert torch.ones(10).sum() == 10
 

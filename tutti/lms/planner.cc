@@ -9,8 +9,8 @@
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/lms/internal/candidates.h"
-#include "tutti/lms/internal/human_bytes.h"
 #include "tutti/lms/internal/memory_curve.h"
 #include "tutti/lms/internal/schedule.h"
 #include "tutti/lms/lifetimes.h"
@@ -197,8 +197,8 @@ void check_budget(const Trace& trace, const PlannerOptions& options) {
       "DDL-5-63",
       fmt::format("The LMS budget of {} is too small: {} has a working set of {}, and {} may not "
                   "move. Use a budget of at least {}{}.",
-                  human_bytes(options.budget), name, human_bytes(requirement.working_set),
-                  human_bytes(requirement.bytes - requirement.working_set),
+                  rounded_bytes(options.budget), name, rounded_bytes(requirement.working_set),
+                  rounded_bytes(requirement.bytes - requirement.working_set),
                   rounded_up_bytes(requirement.bytes), hint));
 }
 

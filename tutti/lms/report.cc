@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
-#include "tutti/lms/internal/human_bytes.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/lms/planner.h"
 #include "tutti/plot/chart.h"
 
@@ -108,14 +108,14 @@ std::vector<std::string> advice(const Report& report) {
   if (!predicted.is_feasible) {
     lines.push_back(
         fmt::format("The budget is too small: operator {} ({}) needs {}. Use at least {}.",
-                    report.minimum.op, report.minimum_operator, human_bytes(report.minimum.bytes),
+                    report.minimum.op, report.minimum_operator, rounded_bytes(report.minimum.bytes),
                     rounded_up_bytes(report.minimum.bytes)));
     return lines;
   }
   if (report.peak_without <= report.budget) {
     lines.push_back(
         fmt::format("Everything fits: the peak of {} is below the budget, and nothing moves.",
-                    human_bytes(report.peak_without)));
+                    rounded_bytes(report.peak_without)));
     return lines;
   }
   const double stalls = predicted.write_stall + predicted.read_stall + predicted.transfer_cpu;
@@ -124,7 +124,7 @@ std::vector<std::string> advice(const Report& report) {
   } else if (stalls >= predicted.recompute) {
     std::string line = fmt::format("Disk-bound by {}", percent(stalls / report.seconds_without));
     line += report.more_memory > 0
-                ? fmt::format(": {} more memory would remove it", human_bytes(report.more_memory))
+                ? fmt::format(": {} more memory would remove it", rounded_bytes(report.more_memory))
                 : "";
     if (report.more_bandwidth > 0) {
       line += fmt::format("{} a disk that writes {} and reads {}",
@@ -139,17 +139,18 @@ std::vector<std::string> advice(const Report& report) {
   } else {
     lines.push_back(fmt::format(
         "Recomputation takes {} of the step; {} more memory would remove it.",
-        percent(predicted.recompute / report.seconds_without), human_bytes(report.more_memory)));
+        percent(predicted.recompute / report.seconds_without), rounded_bytes(report.more_memory)));
   }
   if (predicted.unplanned_reads + predicted.unplanned_writes > 0) {
     lines.push_back(fmt::format(
         "{} transfers could not be planned because the budget is close to the minimum of {}.",
-        predicted.unplanned_reads + predicted.unplanned_writes, human_bytes(report.minimum.bytes)));
+        predicted.unplanned_reads + predicted.unplanned_writes,
+        rounded_bytes(report.minimum.bytes)));
   }
   const double per_hour = static_cast<double>(predicted.written) / predicted.seconds * 3600;
   if (predicted.written > 0 && predicted.seconds > 0) {
     lines.push_back(fmt::format("The disk is written with {} per hour.",
-                                human_bytes(static_cast<std::int64_t>(per_hour))));
+                                rounded_bytes(static_cast<std::int64_t>(per_hour))));
   }
   return lines;
 }
@@ -160,20 +161,20 @@ std::string to_text(const Report& report) {
   const auto row = [&](std::string_view name, const std::string& value) {
     text += fmt::format("{:<22} {}\n", name, value);
   };
-  row("budget", human_bytes(report.budget));
+  row("budget", rounded_bytes(report.budget));
   row("smallest budget",
-      fmt::format("{}, set by operator {} ({})", human_bytes(report.minimum.bytes),
+      fmt::format("{}, set by operator {} ({})", rounded_bytes(report.minimum.bytes),
                   report.minimum.op, report.minimum_operator));
-  row("peak without LMS", human_bytes(report.peak_without));
-  row("peak with LMS", human_bytes(predicted.peak));
+  row("peak without LMS", rounded_bytes(report.peak_without));
+  row("peak with LMS", rounded_bytes(predicted.peak));
   row("step without LMS", fmt::format("{:.3f} s", report.seconds_without));
   row("step with LMS",
       fmt::format("{:.3f} s ({:+.1f} %)", predicted.seconds, 100 * report.overhead()));
   row("stalls", fmt::format("{:.3f} s writing, {:.3f} s reading", predicted.write_stall,
                             predicted.read_stall));
   row("recomputation", fmt::format("{:.3f} s, {} blocks", predicted.recompute, report.recomputed));
-  row("moved per step", fmt::format("{} out, {} in, {} swaps", human_bytes(predicted.written),
-                                    human_bytes(predicted.read), report.swapped));
+  row("moved per step", fmt::format("{} out, {} in, {} swaps", rounded_bytes(predicted.written),
+                                    rounded_bytes(predicted.read), report.swapped));
   row("unplanned transfers",
       fmt::format("{}", predicted.unplanned_reads + predicted.unplanned_writes));
   for (const std::string& line : advice(report)) text += line + "\n";
@@ -218,7 +219,7 @@ std::string to_svg(const Report& report, const std::string& title) {
   chart.title = title;
   chart.subtitle = fmt::format("step {:.2f} s without and {:.2f} s with LMS, {} moved out",
                                report.seconds_without, report.predicted.seconds,
-                               human_bytes(report.predicted.written));
+                               rounded_bytes(report.predicted.written));
   chart.x = {.label = "seconds", .text = plot::plain_text, .is_linear = true};
   chart.y = {.label = "resident tensor memory, GiB", .text = plot::plain_text, .is_linear = true};
   chart.series = {

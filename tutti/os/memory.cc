@@ -1,13 +1,12 @@
 #include "tutti/os/memory.h"
 
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <string_view>
 
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/os/cgroup.h"
 
 namespace tutti::os {
@@ -79,17 +78,6 @@ std::string FreeMemory::text() const {
   if (address_space)
     text += ", " + rounded_bytes(*address_space) + " under its limit of address space (ulimit -v)";
   return text;
-}
-
-std::string rounded_bytes(std::int64_t bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 }  // namespace tutti::os

@@ -28,7 +28,4 @@ struct FreeMemory {
 // /sys below `root`, which tests replace.
 FreeMemory free_memory(const std::filesystem::path& root = "/");
 
-// Rounded byte count for messages: "1.5 GiB".
-std::string rounded_bytes(std::int64_t bytes);
-
 }  // namespace tutti::os

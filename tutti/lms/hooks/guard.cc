@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <atomic>
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/lms/hooks/record_hooks.h"
 #include "tutti/lms/report.h"
 #include "tutti/lms/tiling/tiling.h"
@@ -62,13 +64,29 @@ Session& new_session(const GuardOptions& options) {
   return *session;
 }
 
+// The part of a rank of a budget that the user chose.
+std::int64_t budget_of(std::int64_t bytes, int ranks) {
+  if (bytes <= 0)
+    throw ConfigError("DDL-1-03",
+                      "The memory budget of large model support must be larger than 0. Name the "
+                      "bytes, such as 2GiB, or auto.");
+  const os::FreeMemory free = os::free_memory();
+  static std::atomic<bool> has_warned = false;
+  if (bytes > free.bytes() && !has_warned.exchange(true))
+    log::warning(
+        "The memory budget of large model support is {}, but less is free: {}. If the process "
+        "needs it all, the kernel will end it.",
+        rounded_bytes(bytes), free.text());
+  return bytes / std::max(1, ranks);
+}
+
 }  // namespace
 
 GuardOptions guard_options(const Options& options, int ranks) {
   GuardOptions result;
   const std::string& budget = options.text("budget");
   result.budget =
-      budget == "auto" ? automatic_budget(ranks) : parse_bytes(budget) / std::max(1, ranks);
+      budget == "auto" ? automatic_budget(ranks) : budget_of(parse_bytes(budget), ranks);
   result.swap_dir = options.text("swap_dir");
   result.mode = options.choice<Mode>("mode");
   result.tile_bytes = tile_bytes_of(options.text("tiling"));
@@ -109,11 +127,10 @@ std::string Guard::report() const {
       "Large model support: {} steps, {} of them planned; budget {}, peak {}; {} written to and {} "
       "read from {}; {} page-outs, {} of them encoded; {} recomputations; {:.2f} s waited; {} "
       "unplanned reads in the last step, {} faults.\n",
-      now.steps, now.planned_steps, os::rounded_bytes(now.budget),
-      os::rounded_bytes(pager.peak_resident), os::rounded_bytes(pager.bytes_written),
-      os::rounded_bytes(pager.bytes_read), session_.pager().store_name(), pager.page_outs,
-      pager.encoded, pager.drops, pager.write_wait + pager.read_wait, now.last_unplanned_reads,
-      pager.faults);
+      now.steps, now.planned_steps, rounded_bytes(now.budget), rounded_bytes(pager.peak_resident),
+      rounded_bytes(pager.bytes_written), rounded_bytes(pager.bytes_read),
+      session_.pager().store_name(), pager.page_outs, pager.encoded, pager.drops,
+      pager.write_wait + pager.read_wait, now.last_unplanned_reads, pager.faults);
   const Trace last = trace();
   if (!last.operators.empty())
     text += to_text(make_report(last, plan(), session_.planner_options()));

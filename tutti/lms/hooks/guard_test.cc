@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -342,7 +344,7 @@ TEST(Guard, ErrorNamesOperatorWorkingSetAndBudget) {
       error_of([] { torch::relu(torch::ones({3 * kMiB / 4, 3})); });  // 9 MiB each
   EXPECT_NE(message.find("DDL-5-70"), std::string::npos) << message;
   EXPECT_NE(message.find("aten::ones"), std::string::npos) << message;
-  EXPECT_NE(message.find("9.0 MiB or more"), std::string::npos) << message;
+  EXPECT_NE(message.find("Raise the budget to 9MiB or more"), std::string::npos) << message;
 }
 
 TEST(Guard, FullDisksAreReportedByTheOperator) {
@@ -357,6 +359,37 @@ TEST(Guard, FullDisksAreReportedByTheOperator) {
   const std::string message = error_of([&] { torch::full({kMiB}, 3.0F); });
   EXPECT_NE(message.find("DDL-5-72"), std::string::npos) << message;
   EXPECT_EQ(a.sum().item<float>(), float(kMiB));
+  EXPECT_EQ(b.sum().item<float>(), 2 * float(kMiB));
+}
+
+// The swap file has no name and stays usable.
+TEST(Guard, ARemovedDirectoryDoesNotMatter) {
+  GuardOptions options = small_blocks(tight_budget<Cnn>());
+  options.swap_dir =
+      std::filesystem::temp_directory_path() / ("tutti-guard-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(options.swap_dir);
+  const Guard guard(options);
+  std::filesystem::remove(options.swap_dir);
+  const Outcome outcome = train<Cnn>(5, &same_graph);
+  EXPECT_EQ(outcome, expected_outcome<Cnn>(outcome.size()));
+  EXPECT_GT(guard.statistics().pager.page_ins, 0);
+  EXPECT_GT(guard.statistics().planned_steps, 0);
+}
+
+TEST(Guard, FailedReadsAreReportedByTheOperator) {
+  GuardOptions options{.budget = 9 * kMiB};
+  options.plans = false;
+  std::atomic<bool> fails = true;
+  options.faults = [&](const io::RequestInfo& request) -> io::Fault {
+    return {.error = !request.is_write && fails ? EIO : 0};
+  };
+  const Guard guard(options);
+  const Tensor a = torch::full({kMiB}, 1.0F), b = torch::full({kMiB}, 2.0F);
+  const Tensor c = torch::full({kMiB}, 3.0F);  // a has to leave
+  const std::string message = error_of([&] { torch::relu(a); });
+  EXPECT_NE(message.find("DDL-5-74"), std::string::npos) << message;
+  fails = false;
+  EXPECT_EQ(torch::relu(a).sum().item<float>(), float(kMiB));
   EXPECT_EQ(b.sum().item<float>(), 2 * float(kMiB));
 }
 
@@ -385,6 +418,8 @@ TEST(Guard, OptionsAreDividedAmongRanks) {
   EXPECT_TRUE(result.planner.movable.with_persistent);
   options.set("budget", "auto");
   EXPECT_GT(guard_options(options, 1).budget, guard_options(options, 8).budget);
+  options.set("budget", "0");
+  EXPECT_NE(error_of([&] { guard_options(options); }).find("DDL-1-03"), std::string::npos);
 }
 
 TEST(Guard, RawPointersFaultIn) {

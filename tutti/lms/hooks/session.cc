@@ -10,6 +10,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/lms/hooks/operator_call.h"
 #include "tutti/lms/hooks/transparency.h"
 #include "tutti/lms/pager/fault_handler.h"
@@ -118,13 +119,13 @@ void* Session::allocate(std::size_t size) {
   const bool is_segmented = options_.segment_bytes > 0 && bytes >= 2 * options_.segment_bytes &&
                             !(is_in_tiled_operator() && thread.depth > 0);
   std::byte* address = nullptr;
+  BlockRef ref;
   try {
     if (is_segmented) return allocate_segments(bytes);
-    address = pager_.allocate(bytes, thread.depth > 0);
+    address = pager_.allocate(bytes, thread.depth > 0, &ref);
   } catch (const BudgetError& error) {
     throw with_operator(error);
   }
-  const BlockRef ref = pager_.find(address);
   if (thread.depth > 0) thread.allocated.push_back(ref);
   const MutexLock lock(mutex_);
   add_block(ref);
@@ -186,10 +187,9 @@ MemoryError Session::with_operator(const BudgetError& error) const {
           "The memory budget of {} is too small for {}: its working set is at least {} ({} "
           "in use and {} requested). Raise the budget to {} or more, or use a smaller batch "
           "or input.",
-          os::rounded_bytes(pager_.budget()),
-          name.empty() ? "an allocation outside of operators" : name, os::rounded_bytes(needed),
-          os::rounded_bytes(error.pinned), os::rounded_bytes(error.requested),
-          os::rounded_bytes(needed)));
+          rounded_bytes(pager_.budget()),
+          name.empty() ? "an allocation outside of operators" : name, rounded_bytes(needed),
+          rounded_bytes(error.pinned), rounded_bytes(error.requested), rounded_up_bytes(needed)));
 }
 
 void Session::begin_operator(std::string_view name, bool is_transparent,

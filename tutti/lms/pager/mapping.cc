@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "tutti/core/error.h"
-#include "tutti/os/memory.h"
+#include "tutti/core/rounded_bytes.h"
 
 namespace tutti::lms {
 namespace {
@@ -18,7 +18,7 @@ constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   throw MemoryError("DDL-5-73",
                     fmt::format("Cannot {} {} of address space: {}. Check ulimit -v and the limit "
                                 "of mappings, sysctl vm.max_map_count.",
-                                action, os::rounded_bytes(bytes), std::strerror(errno)));
+                                action, rounded_bytes(bytes), std::strerror(errno)));
 }
 
 }  // namespace

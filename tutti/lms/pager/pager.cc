@@ -12,9 +12,9 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/crc32c.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/lms/pager/paged_block.h"
 #include "tutti/lms/pager/swap_file.h"
-#include "tutti/os/memory.h"
 
 namespace tutti::lms {
 namespace {
@@ -44,7 +44,8 @@ Pager::Pager(PagerOptions options, PagerTiers tiers)
       transfers_(*memory_, std::move(tiers.store), statistics_, options_.verifies),
       budget_(options_.budget),
       ranges_(0) {
-  const Reservation space = memory_->reserve(options_.address_space, budget_);
+  const Reservation space =
+      memory_->reserve(options_.address_space, std::min(options_.address_space, budget_));
   base_ = space.address;
   reserved_ = space.bytes;
   ranges_.extend(reserved_);
@@ -68,7 +69,7 @@ bool Pager::is_current(BlockRef ref) const {
   return ref.block && ref.block->serial == ref.serial && ref.block->is_used;
 }
 
-std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
+std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned, BlockRef* ref) {
   if (is_forked()) return nullptr;
   bytes = rounded(std::max<std::int64_t>(bytes, 1), memory_->granularity());
   MutexLock lock(mutex_);
@@ -91,6 +92,7 @@ std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
   if (is_pinned) block->pins = 1, statistics_.pinned += bytes;
   blocks_[block->address] = block;
   ++statistics_.blocks;
+  if (ref) *ref = {block, block->serial};
   return block->address;
 }
 
@@ -227,9 +229,8 @@ void Pager::throw_shortage(std::int64_t bytes) {
   throw BudgetError(
       fmt::format("The memory budget of {} is too small: {} are requested while {} are in use by "
                   "running operators and {} must stay resident. At least {} are needed.",
-                  os::rounded_bytes(budget_), os::rounded_bytes(bytes),
-                  os::rounded_bytes(statistics_.pinned), os::rounded_bytes(fixed),
-                  os::rounded_bytes(needed)),
+                  rounded_bytes(budget_), rounded_bytes(bytes), rounded_bytes(statistics_.pinned),
+                  rounded_bytes(fixed), rounded_up_bytes(needed)),
       bytes, statistics_.pinned + fixed);
 }
 
@@ -288,7 +289,7 @@ void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t seri
     wait_for(lock, block);
     if (!is_gone() && block.read_error != 0)
       throw IoError("DDL-5-74", fmt::format("Cannot read a block of {} back from {}: {}.",
-                                            os::rounded_bytes(block.bytes), transfers_.store_name(),
+                                            rounded_bytes(block.bytes), transfers_.store_name(),
                                             read_error_text(block.read_error)));
   }
 }
@@ -396,7 +397,7 @@ bool Pager::restore(BlockRef ref, BlockRef source) {
   if (error != 0)
     throw MemoryError(
         "DDL-5-73",
-        fmt::format("Cannot restore a recomputed block of {}: {}.", os::rounded_bytes(block.bytes),
+        fmt::format("Cannot restore a recomputed block of {}: {}.", rounded_bytes(block.bytes),
                     is_equal ? std::strerror(error) : "the recomputed content differs"));
   from.state = PagedBlock::State::kDropped;  // its memory counts for the other block
   block.state = PagedBlock::State::kResident;

@@ -92,8 +92,8 @@ class Pager {
 
   // Allocates a resident block, pinned once if `is_pinned`. Evicts other blocks if necessary. Throws BudgetError if the
   // pinned and unevictable blocks leave too little of the budget, IoError (DDL-5-72) if a page-out fails. Returns
-  // nullptr in a forked child.
-  std::byte* allocate(std::int64_t bytes, bool is_pinned = false);
+  // nullptr in a forked child. `ref` receives the reference of the block.
+  std::byte* allocate(std::int64_t bytes, bool is_pinned = false, BlockRef* ref = nullptr);
   // Allocates a range of several blocks (segments) of `segment_bytes`, a multiple of the granularity; the last may be
   // smaller. Segments have no memory before their first pin or access, and move independently. Throws MemoryError
   // (DDL-5-73). Returns nullptr in a forked child.

@@ -7,13 +7,14 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
-#include "tutti/os/memory.h"
+#include "tutti/core/rounded_bytes.h"
 
 namespace tutti::lms {
 namespace {
@@ -49,13 +50,15 @@ SwapFile::SwapFile(const std::filesystem::path& directory, io::FileQueue::Engine
   if (!file_.is_open())
     throw IoError("DDL-5-71",
                   fmt::format("Cannot create a swap file in {}: {}. Name a writable directory on a "
-                              "local disk with TUTTI_LMS_DIR.",
+                              "local disk with swap_dir or TUTTI_LMS_DIR.",
                               directory_, std::strerror(errno)));
   struct statfs system = {};
-  if (::fstatfs(file_.get(), &system) == 0 && system.f_type == kTmpfsMagic)
+  static std::atomic<bool> has_warned = false;
+  if (::fstatfs(file_.get(), &system) == 0 && system.f_type == kTmpfsMagic &&
+      !has_warned.exchange(true))
     log::warning(
         "The swap file of large model support is in {}, a file system in memory. Name a "
-        "directory on a disk with TUTTI_LMS_DIR.",
+        "directory on a disk with swap_dir or TUTTI_LMS_DIR.",
         directory_);
   queue_ = io::FileQueue::create(file_.get(), engine, std::move(faults));
 }
@@ -80,11 +83,11 @@ void SwapFile::grow(std::int64_t bytes) {
   const auto fail = [&](std::int64_t available) {
     throw IoError(
         "DDL-5-72",
-        fmt::format("The disk of the swap file in {} is full: {} are needed, {} are free, "
-                    "{} are in use. Free space, name another directory with "
-                    "TUTTI_LMS_DIR, or raise the budget.",
-                    directory_, os::rounded_bytes(bytes), os::rounded_bytes(available),
-                    os::rounded_bytes(extents_.end())));
+        fmt::format("The disk of the swap file in {} is full: {} are needed besides the {} already "
+                    "in use, and {} are free, of which {} are left to other programs. Free space, "
+                    "name another directory with swap_dir or TUTTI_LMS_DIR, or raise the budget.",
+                    directory_, rounded_bytes(bytes), rounded_bytes(extents_.end()),
+                    rounded_bytes(available), rounded_bytes(std::min(available, kSpareBytes))));
   };
   struct statvfs disk = {};
   std::int64_t available = bytes;

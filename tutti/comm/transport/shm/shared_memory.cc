@@ -15,6 +15,7 @@
 
 #include "tutti/comm/transport/shm/internal/anonymous_file.h"
 #include "tutti/core/mutex.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/os/memory.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -48,7 +49,7 @@ std::string refusal(std::size_t bytes, const std::string& why) {
   return fmt::format(
       "Cannot allocate {} of shared memory: {}. Free: {}. Use smaller buffers or fewer ranks on "
       "this host, end other programs, or raise the container's limit.",
-      os::rounded_bytes(static_cast<std::int64_t>(bytes)), why, os::free_memory().text());
+      rounded_bytes(static_cast<std::int64_t>(bytes)), why, os::free_memory().text());
 }
 
 std::uint64_t random_nonce() {

@@ -15,6 +15,7 @@
 
 #include "tutti/comm/transport/shm/internal/anonymous_file.h"
 #include "tutti/comm/transport/shm/internal/test_process.h"
+#include "tutti/core/rounded_bytes.h"
 #include "tutti/os/memory.h"
 
 namespace tutti::comm {
@@ -145,7 +146,7 @@ TEST(SharedMemory, AnAbsurdSizeIsAnErrorThatStatesTheFreeSpace) {
   const Result result = memory->reserve(0, huge);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.code(), "DDL-5-02");
-  EXPECT_THAT(result.message(), HasSubstr(os::rounded_bytes(huge)));
+  EXPECT_THAT(result.message(), HasSubstr(rounded_bytes(huge)));
   EXPECT_THAT(result.message(), HasSubstr("on this machine"));
   EXPECT_FALSE(memory->reserve(huge - 1, 2)) << "past the end";
   EXPECT_TRUE(memory->reserve(huge, 0));

@@ -1,4 +1,4 @@
-#include "tutti/lms/internal/human_bytes.h"
+#include "tutti/core/rounded_bytes.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "tutti/core/bytes.h"
 
-namespace tutti::lms {
+namespace tutti {
 
-std::string human_bytes(std::int64_t bytes) {
+std::string rounded_bytes(std::int64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
@@ -27,4 +27,4 @@ std::string rounded_up_bytes(std::int64_t bytes) {
   return format_bytes((bytes + unit - 1) / unit * unit);
 }
 
-}  // namespace tutti::lms
+}  // namespace tutti

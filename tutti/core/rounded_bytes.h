@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
-namespace tutti::lms {
+namespace tutti {
 
 // Three significant digits and a binary unit: "1.41 GiB", "512 MiB".
-std::string human_bytes(std::int64_t bytes);
+std::string rounded_bytes(std::int64_t bytes);
 
 // `bytes` rounded up to a value that parse_bytes() accepts: "1445MiB".
 std::string rounded_up_bytes(std::int64_t bytes);
 
-}  // namespace tutti::lms
+}  // namespace tutti
