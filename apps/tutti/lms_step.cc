@@ -188,6 +188,8 @@ int run_steps(std::int64_t budget, int steps, Arguments network) {
     line["evictions"] = after.pager.evictions - before.pager.evictions;
     line["faults"] = after.pager.faults - before.pager.faults;
     line["planned_steps"] = after.planned_steps;
+    line["all_read"] = after.pager.bytes_read;  // of all steps
+    line["all_faults"] = after.pager.faults;
   }
   line["gradients"] = trainer.digest();
   fmt::print("{}\n", line.dump());

@@ -7,6 +7,7 @@
 
 #include "tutti/kernels/amx/conv_shape.h"
 #include "tutti/kernels/conv2d/images.h"
+#include "tutti/kernels/operator_scope.h"
 
 namespace tutti::kernels {
 
@@ -25,12 +26,13 @@ struct ConcatConv : torch::autograd::Function<ConcatConv<Kernels>> {
   static Tensor forward(Context* context, const Tensor& weight, const Tensor& bias,
                         at::TensorList inputs, std::int64_t stride, std::int64_t dilation,
                         bool has_relu) {
+    List saved(inputs.begin(), inputs.end());
+    saved.push_back(weight);
+    const OperatorScope scope("tutti::conv", saved);
     const ConvShape shape = shape_of(inputs, weight, stride, dilation);
     const Tensor output = empty_image(
         {shape.images, shape.out, shape.out_height(), shape.out_width()}, Kernels::kType);
     Kernels::forward(shape, inputs, weight, bias, has_relu, output);
-    List saved(inputs.begin(), inputs.end());
-    saved.push_back(weight);
     if (has_relu) saved.push_back(output);
     context->save_for_backward(saved);
     context->saved_data["stride"] = stride;
@@ -42,6 +44,7 @@ struct ConcatConv : torch::autograd::Function<ConcatConv<Kernels>> {
   static List backward(Context* context, List gradients) {
     const auto saved = context->get_saved_variables();
     const auto count = static_cast<std::size_t>(context->saved_data["inputs"].toInt());
+    const OperatorScope scope("tutti::conv_backward", saved);
     const at::TensorList inputs(saved.data(), count);
     const Tensor &weight = saved[count], sign = saved.size() > count + 1 ? saved.back() : Tensor();
     const ConvShape shape = shape_of(inputs, weight, context->saved_data["stride"].toInt(),

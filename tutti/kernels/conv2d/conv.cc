@@ -9,6 +9,7 @@
 #include "tutti/kernels/conv2d/concat_conv.h"
 #include "tutti/kernels/conv2d/float_conv.h"
 #include "tutti/kernels/conv2d/narrow_pointwise_conv.h"
+#include "tutti/kernels/operator_scope.h"
 #include "tutti/kernels/winograd/winograd.h"
 
 namespace tutti::kernels {
@@ -72,6 +73,7 @@ Tensor sum_rows(const Tensor& rows) {
 struct NarrowConv : Function<NarrowConv> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias) {
+    const OperatorScope scope("tutti::narrow_conv", {input, weight, bias});
     const std::int64_t kernel = weight.size(2), used = weight.size(1) * kernel * kernel;
     const Tensor image = input.to(torch::kBFloat16).contiguous(at::MemoryFormat::ChannelsLast);
     const Tensor patches = patches_of(image, kernel);

@@ -7,6 +7,7 @@
 #include "tutti/kernels/conv2d/conv.h"
 #include "tutti/kernels/conv2d/float_slices.h"
 #include "tutti/kernels/conv2d/images.h"
+#include "tutti/kernels/operator_scope.h"
 #include "tutti/kernels/winograd/winograd.h"
 
 namespace tutti::kernels {
@@ -170,13 +171,15 @@ variable_list input_gradients(const Sources& sources, const Tensor& gradient, at
 struct DenseConv : Function<DenseConv> {
   static variable_list forward(AutogradContext* context, at::TensorList weights,
                                at::TensorList biases, at::TensorList inputs, bool wants_even) {
+    variable_list saved(weights.begin(), weights.end()), features(inputs.begin(), inputs.end());
+    saved.insert(saved.end(), features.begin(), features.end());
+    const OperatorScope scope("tutti::dense_conv", saved);
     const std::int64_t filters = weights[0].size(0) * std::int64_t(weights.size());
     const Tensor added = empty_image(
         {inputs[0].size(0), filters, inputs[0].size(2), inputs[0].size(3)}, torch::kFloat32);
     dense_forward({inputs, weights, added}, torch::cat(biases), added);
-    variable_list saved(weights.begin(), weights.end()), features(inputs.begin(), inputs.end());
+    saved.push_back(added);
     features.push_back(added);
-    saved.insert(saved.end(), features.begin(), features.end());
     context->save_for_backward(saved);
     context->set_materialize_grads(false);
     context->saved_data["layers"] = std::int64_t(weights.size());
@@ -188,6 +191,7 @@ struct DenseConv : Function<DenseConv> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
+    const OperatorScope scope("tutti::dense_conv_backward", saved);
     const auto layers = static_cast<std::size_t>(context->saved_data["layers"].toInt());
     const at::TensorList weights(saved.data(), layers),
         inputs(saved.data() + layers, saved.size() - layers - 1);

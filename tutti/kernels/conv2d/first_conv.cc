@@ -3,6 +3,7 @@
 
 #include "tutti/kernels/amx/concat_rows.h"
 #include "tutti/kernels/conv2d/conv.h"
+#include "tutti/kernels/operator_scope.h"
 #include "tutti/kernels/pooling/pool_rows.h"
 #include "tutti/kernels/winograd/panel_products.h"
 
@@ -135,6 +136,7 @@ void backward_rows(const FirstConvShape& shape, const float* images, const float
 struct FirstConv : Function<FirstConv> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias, double drop, std::int64_t seed) {
+    const OperatorScope scope("tutti::first_conv", {input, weight, bias});
     const Tensor image = input.to(torch::kFloat32).contiguous(kLast), biases = bias.contiguous();
     const FirstConvShape shape(image, weight.size(0));
     const Tensor panels = weight.permute({2, 3, 1, 0})
@@ -158,6 +160,7 @@ struct FirstConv : Function<FirstConv> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
+    const OperatorScope scope("tutti::first_conv_backward", saved);
     const Tensor &image = saved[0], &winner = saved[1];
     const Tensor gradient = gradients[0].contiguous(kLast);
     const FirstConvShape shape(image, gradient.size(1));

@@ -5,6 +5,7 @@
 
 #include "tutti/kernels/amx/concat_rows.h"
 #include "tutti/kernels/conv2d/images.h"
+#include "tutti/kernels/operator_scope.h"
 #include "tutti/kernels/winograd/panel_products.h"
 
 namespace tutti::kernels {
@@ -121,17 +122,19 @@ void input_gradient(const PixelRows& gradient, const Tensor& weight,
 struct NarrowPointwiseConv : Function<NarrowPointwiseConv> {
   static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
                         at::TensorList inputs) {
+    variable_list saved(inputs.begin(), inputs.end());
+    saved.push_back(weight);
+    const OperatorScope scope("tutti::narrow_pointwise_conv", saved);
     const Tensor output = empty_image(
         {inputs[0].size(0), weight.size(0), inputs[0].size(2), inputs[0].size(3)}, torch::kFloat32);
     forward_rows(rows_of_all(inputs), weight.flatten(1), bias, PixelRows(output));
-    variable_list saved(inputs.begin(), inputs.end());
-    saved.push_back(weight);
     context->save_for_backward(saved);
     return output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
+    const OperatorScope scope("tutti::narrow_pointwise_conv_backward", saved);
     const at::TensorList inputs(saved.data(), saved.size() - 1);
     const Tensor& weight = saved.back();
     const PixelRows gradient(readable(gradients[0], torch::kFloat32));

@@ -5,6 +5,7 @@
 
 #include "tutti/kernels/conv2d/float_slices.h"
 #include "tutti/kernels/conv2d/images.h"
+#include "tutti/kernels/operator_scope.h"
 #include "tutti/kernels/winograd/winograd.h"
 
 namespace tutti::kernels {
@@ -35,6 +36,9 @@ std::vector<ResultSlice> results_at(std::span<const FloatSlice> slices) {
 struct Upsample2xConv : Function<Upsample2xConv> {
   static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
                         at::TensorList inputs) {
+    variable_list saved(inputs.begin(), inputs.end());
+    saved.push_back(weight);
+    const OperatorScope scope("tutti::upsample2x_conv", saved);
     const Tensor& input = inputs[0];
     const Tensor output = empty_image(
         {input.size(0), weight.size(0) / 4, 2 * input.size(2), 2 * input.size(3)}, torch::kFloat32);
@@ -42,14 +46,13 @@ struct Upsample2xConv : Function<Upsample2xConv> {
     const std::vector<FloatSlice> slices = slices_of(inputs);
     winograd_conv({image_shape_of(input), slices}, taps.data_ptr<float>(), biases.data_ptr<float>(),
                   results_at(squares_of(output)));
-    variable_list saved(inputs.begin(), inputs.end());
-    saved.push_back(weight);
     context->save_for_backward(saved);
     return output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
+    const OperatorScope scope("tutti::upsample2x_conv_backward", saved);
     const at::TensorList inputs(saved.data(), saved.size() - 1);
     const Tensor &weight = saved.back(), gradient = readable(gradients[0], torch::kFloat32);
     const std::vector<FloatSlice> slices = slices_of(inputs), squares = squares_of(gradient);

@@ -5,6 +5,7 @@
 
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/kernels/conv3d/volume_kernels.h"
+#include "tutti/kernels/operator_scope.h"
 
 namespace tutti::kernels {
 namespace {
@@ -87,6 +88,7 @@ struct Typed {
 
 struct LeakyMeanPool : Function<LeakyMeanPool> {
   static Tensor forward(AutogradContext* context, const Tensor& input, double slope) {
+    const OperatorScope scope("tutti::leaky_mean_pool", input);
     const Tensor x = input.contiguous(kLast3d);
     const Extent extent = extent_of(x), pooled = extent.halved();
     Tensor out = empty_volume(x.size(0), x.size(1), pooled, x.scalar_type());
@@ -103,6 +105,7 @@ struct LeakyMeanPool : Function<LeakyMeanPool> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor signs = context->get_saved_variables()[0],
                  gradient = gradients[0].contiguous(kLast3d);
+    const OperatorScope scope("tutti::leaky_mean_pool_backward", signs);
     const auto sizes = context->saved_data["extent"].toIntVector();
     const double slope = context->saved_data["slope"].toDouble();
     const Extent extent{sizes[2], sizes[3], sizes[4]};
@@ -146,6 +149,7 @@ constexpr std::int64_t kFilters = 8, kTaps = 27;
 struct FirstLayer : Function<FirstLayer> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias, double slope) {
+    const OperatorScope scope("tutti::first_layer", {input, weight, bias});
     const Tensor x = input.to(torch::kFloat32).contiguous(),
                  taps = weight.view({-1, kTaps}).t().contiguous();
     const std::int64_t filters = weight.size(0);
@@ -166,6 +170,7 @@ struct FirstLayer : Function<FirstLayer> {
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
+    const OperatorScope scope("tutti::first_layer_backward", saved);
     const Tensor &x = saved[0], &signs = saved[1];
     const auto slope = static_cast<float>(context->saved_data["slope"].toDouble());
     const Tensor g = gradients[0].to(torch::kFloat32).contiguous(kLast3d);

@@ -2,6 +2,7 @@
 #include <torch/types.h>
 
 #include "tutti/kernels/conv2d/conv.h"
+#include "tutti/kernels/operator_scope.h"
 #include "tutti/kernels/pooling/pool_rows.h"
 
 namespace tutti::kernels {
@@ -55,6 +56,7 @@ void pool_backward(const PoolShape& shape, const Bits* gradient, const std::uint
 struct PoolReluDrop : Function<PoolReluDrop> {
   static Tensor forward(AutogradContext* context, const Tensor& input, double drop,
                         std::int64_t seed) {
+    const OperatorScope scope("tutti::pool_relu_drop", input);
     const Tensor image = input.contiguous(at::MemoryFormat::ChannelsLast);
     const PoolShape shape(image.sizes());
     const std::vector<std::int64_t> size = {shape.images, shape.channels, shape.out_height(),
@@ -76,6 +78,7 @@ struct PoolReluDrop : Function<PoolReluDrop> {
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor winner = context->get_saved_variables()[0];
+    const OperatorScope scope("tutti::pool_relu_drop_backward", winner);
     const std::vector<std::int64_t> sizes = context->saved_data["sizes"].toIntVector();
     const PoolShape shape(sizes);
     const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);

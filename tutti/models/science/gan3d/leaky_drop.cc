@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "tutti/kernels/operator_scope.h"
+
 namespace tutti::models::gan3d {
 namespace {
 
@@ -115,6 +117,7 @@ Factors factors_of(double slope, double drop, std::int64_t seed) {
 struct LeakyDrop : Function<LeakyDrop> {
   static Tensor forward(AutogradContext* context, const Tensor& input, double slope, double drop,
                         std::int64_t seed) {
+    const kernels::OperatorScope scope("tutti::leaky_drop", input);
     const Tensor x = input.is_non_overlapping_and_dense() ? input : input.contiguous();
     const Tensor out = torch::empty_like(x);
     const Factors factors = factors_of(slope, drop, seed);
@@ -129,6 +132,7 @@ struct LeakyDrop : Function<LeakyDrop> {
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor out = context->get_saved_variables()[0];
+    const kernels::OperatorScope scope("tutti::leaky_drop_backward", out);
     Tensor gradient = gradients[0].to(out.scalar_type());
     if (gradient.strides() != out.strides()) gradient = torch::empty_like(out).copy_(gradient);
     const Tensor to = torch::empty_like(out);
