@@ -161,15 +161,24 @@ int simulate_case(const SimulateRequest& request, const lms::PlannerOptions& opt
   const bench::SizedCase& sized = bench::find_sized_case(request.case_name);
   const std::vector<int> sizes =
       request.recorded.empty() ? std::vector<int>{sized.small, sized.large} : request.recorded;
+  const double size = request.size > 0 ? request.size : sizes[1];
+  for (const int recorded : sizes) {
+    if (sized.has_same_network(size, recorded)) continue;
+    throw ConfigError(
+        "DDL-1-03",
+        fmt::format("Inputs of {0} from size {1} on have a network with more layers, so size {2} "
+                    "does not predict size {3}. Name two sizes {4} {1} with --recorded.",
+                    request.case_name, sized.full_size, recorded, size,
+                    size < sized.full_size ? "below" : "from"));
+  }
   std::vector<lms::Trace> traces;
-  for (const int size : sizes) {
-    fmt::print("recorded step          size {}\n", size);
+  for (const int recorded : sizes) {
+    fmt::print("recorded step          size {}\n", recorded);
     fflush(stdout);
-    traces.push_back(bench::record_step(sized.network(size, request.case_options)));
+    traces.push_back(bench::record_step(sized.network(recorded, request.case_options)));
   }
   const lms::TraceModel model(traces[0], sized.elements(sizes[0]), traces[1],
                               sized.elements(sizes[1]));
-  const double size = request.size > 0 ? request.size : sizes[1];
   const std::string title = fmt::format("Memory of a step: {}, size {}", request.case_name, size);
   const int code = report_on(model.at(sized.elements(size)), options, request, title);
   const auto side = [&](bool is_enabled) {
@@ -177,11 +186,19 @@ int simulate_case(const SimulateRequest& request, const lms::PlannerOptions& opt
         static_cast<double>(model.largest_size(options.budget, options.movable, is_enabled))));
   };
   fmt::print("largest size           {} without LMS, {} with LMS\n", side(false), side(true));
+  if (!sized.has_same_network(size, side(true))) {
+    fmt::print("This is the network of sizes below {}; larger inputs have one with more layers.\n",
+               sized.full_size);
+  }
   print_largest(model, options);
   return code;
 }
 
 int simulate_script(const SimulateRequest& request, const lms::PlannerOptions& options) {
+  if (request.shape.empty()) {
+    throw ConfigError("DDL-1-03",
+                      "--script needs the shape of the input. Add --shape, such as 1,3,224,224.");
+  }
   bench::NetworkArguments network = {"script", request.script};
   for (const int dimension : request.shape) network.push_back(std::to_string(dimension));
   return report_on(bench::record_step(network), options, request,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests `tutti lms` on traces of a chain of layers.
+"""Tests `tutti lms` on traces of a chain of layers and on small networks.
 
   lms_test.py TUTTI
 """
@@ -12,6 +12,7 @@ import unittest
 from pathlib import Path
 
 TUTTI = sys.argv.pop()
+WORKER = Path(TUTTI).parents[1] / "libexec/tutti/lms_step"
 MIB = 1 << 20
 
 
@@ -104,6 +105,54 @@ class Simulate(unittest.TestCase):
             done = self.simulate(*arguments, "--budget", "1GiB")
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(code, done.stderr)
+
+    def peak(self, *arguments):
+        """Returns the predicted peak without LMS."""
+        done = self.simulate(*arguments, "--budget", "1TiB", "--json", "case.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads((self.path / "case.json").read_text(encoding="utf-8"))["peak_without"]
+
+    def test_predicted_peaks_are_at_most_three_percent_above_recorded_ones(self):
+        for case, size_option, sizes in ("climate-segment", "rows", (64, 96, 128)), ("hep", "image", (96, 128, 160)):
+            options = ["batch=1", "precision=f32"]
+            predicted = self.peak("--case", case, *[f"--option={option}" for option in options], "--recorded",
+                                  f"{sizes[0]},{sizes[1]}", "--size", str(sizes[2]))
+            subprocess.run([WORKER, "trace", "trace.json", "case", case, *options, f"{size_option}={sizes[2]}"], cwd=self.path, check=True)
+            recorded = self.peak("--trace", "trace.json")
+            self.assertGreaterEqual(predicted, recorded, case)
+            self.assertLessEqual(predicted, 1.03 * recorded, case)
+
+    def test_smaller_networks_predict_no_larger_ones(self):
+        done = self.simulate("--case", "climate-segment", "--size", "768", "--budget", "4GiB")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("Name two sizes from 384 with --recorded", done.stderr)
+
+    def test_script(self):
+        program = "import sys, torch; n = torch.nn; torch.jit.script(n.Sequential(" \
+                  "*[n.Conv2d(3 if i == 0 else 8, 8, 3, padding=1) for i in range(4)])).save(sys.argv[1])"
+        subprocess.run([sys.executable, "-c", program, self.path / "network.pt"], check=True)
+        done = self.simulate("--script", "network.pt", "--shape", "2,3,64,64", "--budget", "2MiB", "--json", "script.json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        report = json.loads((self.path / "script.json").read_text(encoding="utf-8"))
+        self.assertGreater(report["peak_without"], 4 * 2 * 8 * 64 * 64 * 4)  # four activations
+        self.assertLessEqual(report["peak"], 2 * MIB)
+        for shape, code in (["--shape", "2,4,64,64"], "DDL-8-73"), ([], "DDL-1-03"):
+            done = self.simulate("--script", "network.pt", *shape, "--budget", "2MiB")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(code, done.stderr)
+
+
+class Steps(unittest.TestCase):
+    def run_steps(self, budget, *network):
+        done = subprocess.run([WORKER, "run", budget, "3", "case", *network], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def test_custom_kernels_announce_the_tensors_that_they_read(self):
+        for budget, *network in ["42MB", "climate-segment", "rows=96", "batch=1"], ["10MB", "cosmoflow", "volume=32"]:
+            expected, steps = self.run_steps("0", *network), self.run_steps(budget, *network)
+            self.assertEqual([steps["losses"], steps["gradients"]], [expected["losses"], expected["gradients"]], network)
+            self.assertEqual(steps["all_faults"], 0, network)
+            self.assertGreater(steps["all_read"], 0, network)
 
 
 if __name__ == "__main__":

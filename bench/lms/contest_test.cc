@@ -37,6 +37,8 @@ TEST(LmsBenchTest, SizesOfCases) {
   EXPECT_THAT(gpt2, ElementsAre("gpt2", "layers=2", "sequence=64"));
   EXPECT_THAT(baselines_of(gpt2), ElementsAre("checkpoint", "save_on_cpu"));
   EXPECT_TRUE(baselines_of(unet.network(48, {})).empty());
+  EXPECT_TRUE(unet.has_same_network(16, 512));
+  EXPECT_FALSE(find_sized_case("climate-segment").has_same_network(383, 384));
   EXPECT_THROW(find_sized_case("nothing"), ConfigError);
 }
 

@@ -24,10 +24,10 @@ constexpr std::size_t kWarmUp = 3;  // steps until a plan is in use
 const std::vector<SizedCase>& sized_cases() {
   static const std::vector<SizedCase> cases = {
       {"unet3d", {"volume"}, 3, 80, 96},
-      {"cosmoflow", {"volume"}, 3, 64, 96},
+      {"cosmoflow", {"volume"}, 3, 64, 96, 108},
       {"resnet", {"image"}, 2, 160, 224},
       {"hep", {"image"}, 2, 128, 192},
-      {"climate-segment", {"rows"}, 2, 192, 288},
+      {"climate-segment", {"rows"}, 2, 192, 288, 384},
       {"climate-detect", {"rows", "columns"}, 2, 192, 288},
       {"gpt2", {"sequence"}, 1, 128, 256},
   };

@@ -19,7 +19,12 @@ struct SizedCase {
   std::vector<std::string> size_options;  // set to the size
   int dimensions = 2;                     // elements = size ^ dimensions
   int small = 0, large = 0;
+  int full_size =
+      0;  // smaller inputs have a network with fewer layers; 0: all have the same network
 
+  bool has_same_network(double size, double other) const {
+    return (size < full_size) == (other < full_size);
+  }
   double elements(double size) const;
   double size_of(double elements) const;
   NetworkArguments network(int size, const std::vector<std::string>& options) const;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tutti/core/error.h"
+#include "tutti/lms/internal/workspace.h"
 
 namespace tutti::lms {
 namespace {
@@ -49,6 +50,7 @@ TraceModel::TraceModel(Trace small, double small_size, Trace large, double large
   if (!(small_size > 0) || !(large_size > small_size)) {
     throw_different(fmt::format("the sizes {} and {} do not ascend", small_size, large_size));
   }
+  proportional_ = merge_different_workspaces(small_, large_);
   check_same_structure(small_, large_);
 }
 
@@ -68,6 +70,13 @@ Trace TraceModel::at(double size) const {
     Block& block = trace.blocks[index];
     block.bytes = std::max<std::int64_t>(1, bytes(small_.blocks[index].bytes, block.bytes));
     block.stored_bytes = bytes(small_.blocks[index].stored_bytes, block.stored_bytes);
+  }
+  for (const int index : proportional_) {
+    const auto block = static_cast<std::size_t>(index);
+    const double largest =
+        static_cast<double>(std::max(small_.blocks[block].bytes, large_.blocks[block].bytes));
+    trace.blocks[block].bytes =
+        static_cast<std::int64_t>(std::ceil(largest * std::max(1.0, size / large_size_)));
   }
   trace.small_bytes = bytes(small_.small_bytes, trace.small_bytes);
   double time = 0, small_end = 0, large_end = 0;

@@ -3,10 +3,12 @@
 // The number of bytes of each block and the time of each operator are affine functions of the input size (pixels,
 // voxels, sequence length or batch): activations grow, parameters do not. Two recorded steps of different sizes
 // determine them. Libraries choose other algorithms for small inputs, for example im2col for small 3-D convolutions, so
-// both sizes must be above such thresholds; a different sequence of operators or allocations is detected.
+// both sizes should be above such thresholds. If the workspace of an operator differs between them, it is taken to grow
+// in proportion to the input; other differences of operators or allocations are errors.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tutti/lms/simulator.h"
 #include "tutti/lms/trace.h"
@@ -16,8 +18,8 @@ namespace tutti::lms {
 // A trace as a function of the input size.
 class TraceModel {
  public:
-  // Throws ConfigError (DDL-5-65) if the steps differ in operators, blocks or the order of events, or the sizes do not
-  // ascend.
+  // Throws ConfigError (DDL-5-65) if the steps differ in operators, or in blocks or events other than workspace, or the
+  // sizes do not ascend.
   TraceModel(Trace small, double small_size, Trace large, double large_size);
 
   // The trace of an input of `size`. Sizes below the small one are allowed, but less accurate.
@@ -33,6 +35,7 @@ class TraceModel {
 
   Trace small_, large_;
   double small_size_, large_size_;
+  std::vector<int> proportional_;  // blocks of workspace
 };
 
 }  // namespace tutti::lms

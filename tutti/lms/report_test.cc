@@ -74,6 +74,31 @@ TEST(TraceModelTest, IsExactForAffineSizes) {
   EXPECT_EQ(model.largest_size(10, {}, true), 0);
 }
 
+// An operator whose workspace is one block in the small step and two blocks at a time in the large one.
+TEST(TraceModelTest, MergesWorkspaceThatDiffers) {
+  const auto with_workspace = [](Trace trace, const std::vector<std::int64_t>& pieces) {
+    const int first = static_cast<int>(trace.blocks.size());
+    for (const std::int64_t bytes : pieces) trace.blocks.push_back({.bytes = bytes});
+    auto& events = trace.operators.back().events;
+    for (int i = 0; i < static_cast<int>(pieces.size()); ++i)
+      events.push_back({EventKind::kAllocate, first + i});
+    for (int i = 0; i < static_cast<int>(pieces.size()); ++i)
+      events.push_back({EventKind::kFree, first + i});
+    validate(trace);
+    return trace;
+  };
+  const Trace plain = chain_trace(8, 10'000, 0.1);
+  const std::int64_t workspace = 5 * peak_bytes(plain);  // of the size to predict
+  const TraceModel model(with_workspace(chain_trace(8, 2000, 0.02), {100}), 2,
+                         with_workspace(chain_trace(8, 4000, 0.04), {workspace / 5, workspace / 5}),
+                         4);
+  const Trace predicted = model.at(10);
+  validate(predicted);
+  EXPECT_EQ(predicted.operators.size(), plain.operators.size());
+  EXPECT_EQ(peak_bytes(predicted), peak_bytes(with_workspace(plain, {workspace})));
+  EXPECT_EQ(minimum_budget(predicted, {}).op, static_cast<int>(plain.operators.size()) - 1);
+}
+
 TEST(TraceModelTest, RejectsDifferentSteps) {
   EXPECT_THROW(TraceModel(chain_trace(8, 10, 1), 1, chain_trace(9, 10, 1), 2), ConfigError);
   EXPECT_THROW(TraceModel(chain_trace(8, 10, 1), 2, chain_trace(8, 10, 1), 2), ConfigError);
