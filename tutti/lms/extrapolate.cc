@@ -14,6 +14,7 @@ namespace tutti::lms {
 namespace {
 
 constexpr double kLargestSize = 1e15;
+constexpr std::int64_t kPageBytes = 4096;
 
 [[noreturn]] void throw_different(const std::string& message) {
   throw ConfigError(
@@ -60,10 +61,24 @@ double TraceModel::interpolate(double small, double large, double size) const {
   return std::max(0.0, small + slope * (size - small_size_));
 }
 
+// Recorded sizes are rounded up to pages. The prediction is not below the rounded size of a block whose exact size is
+// affine, so for larger inputs it assumes that the small block was rounded up most and the large one not at all.
+std::int64_t TraceModel::predicted_bytes(std::int64_t small, std::int64_t large,
+                                         double size) const {
+  const bool are_pages = small % kPageBytes == 0 && large % kPageBytes == 0;
+  if (are_pages && large > small && size > large_size_) {
+    const double slope =
+        static_cast<double>(large - small + kPageBytes - 1) / (large_size_ - small_size_);
+    const double pages = (static_cast<double>(large) + slope * (size - large_size_)) / kPageBytes;
+    return static_cast<std::int64_t>(std::ceil(pages)) * kPageBytes;
+  }
+  return static_cast<std::int64_t>(
+      std::ceil(interpolate(static_cast<double>(small), static_cast<double>(large), size)));
+}
+
 Trace TraceModel::at(double size) const {
   const auto bytes = [&](std::int64_t small, std::int64_t large) {
-    return static_cast<std::int64_t>(
-        std::ceil(interpolate(static_cast<double>(small), static_cast<double>(large), size)));
+    return predicted_bytes(small, large, size);
   };
   Trace trace = large_;
   for (std::size_t index = 0; index < trace.blocks.size(); ++index) {

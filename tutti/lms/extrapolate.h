@@ -32,6 +32,7 @@ class TraceModel {
 
  private:
   double interpolate(double small, double large, double size) const;
+  std::int64_t predicted_bytes(std::int64_t small, std::int64_t large, double size) const;
 
   Trace small_, large_;
   double small_size_, large_size_;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tutti/core/error.h"
@@ -72,6 +73,19 @@ TEST(TraceModelTest, IsExactForAffineSizes) {
   EXPECT_EQ(model.largest_size(400'000, {}, true), 100);
   EXPECT_EQ(model.largest_size(400'000, {}, false), 40);
   EXPECT_EQ(model.largest_size(10, {}, true), 0);
+}
+
+// Blocks are recorded in whole pages.
+TEST(TraceModelTest, PredictsNoLessThanRoundedSizes) {
+  const auto recorded = [](double size) {
+    const auto pages = static_cast<std::int64_t>(std::ceil(size * 1500 / 4096));
+    return chain_trace(8, pages * 4096, 0.01 * size);
+  };
+  for (const double size : {41.0, 57.0, 100.0}) {
+    const Trace predicted = TraceModel(recorded(23), 23, recorded(40), 40).at(size);
+    for (std::size_t block = 0; block < predicted.blocks.size(); ++block)
+      EXPECT_GE(predicted.blocks[block].bytes, recorded(size).blocks[block].bytes) << size;
+  }
 }
 
 // An operator whose workspace is one block in the small step and two blocks at a time in the large one.
