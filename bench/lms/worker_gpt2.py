@@ -138,6 +138,8 @@ def main():
         if name not in OPTIONS:
             sys.exit(f"DDL-1-04 Unknown option {name}. Valid options: {', '.join(OPTIONS)}.")
         options[name] = int(value)
+    if options["width"] % options["heads"]:
+        sys.exit(f"DDL-1-03 width {options['width']} is not a multiple of heads {options['heads']}. Change one of them.")
     if action == "trace":
         return write_trace(target, options)
     steps = int(arguments[0])
