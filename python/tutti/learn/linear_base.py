@@ -126,14 +126,16 @@ class Linear(BaseEstimator):
                           ConvergenceWarning, stacklevel=3)
 
     def _margins(self, X, coefficients, intercept):
-        return _learn.margins(as_matrix(X), coefficients, float(intercept), self._threads())
+        return _learn.margins(as_matrix(X), coefficients, float(intercept), 1 if X.shape[0] == 1 else self._threads())
 
     def _linear(self, X):
         """Return the margins of the rows: shape (rows,) for one model, else (rows, models)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         if isinstance(X, DataFile):
             return np.concatenate([self._linear(rows) for rows, _, _ in X.chunks()])
         X = self._check_x(X, reset=False)
+        if self.coef_.size == X.shape[1]:  # one model: without the fixed costs of the lines below
+            return self._margins(X, self.coef_.reshape(-1), self.intercept_[0] if np.ndim(self.intercept_) else self.intercept_)
         coefficients = np.atleast_2d(self.coef_)
         intercepts = np.broadcast_to(np.atleast_1d(self.intercept_), coefficients.shape[0])
         margins = [self._margins(X, c, b) for c, b in zip(coefficients, intercepts)]
