@@ -54,6 +54,10 @@ function(add_test_program name)
   # of libtorch require optimisation.
   if(arg_WITH_TORCH)
     target_compile_options(${name} PRIVATE -O1)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13
+       AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+      target_compile_options(${name} PRIVATE -munroll-only-small-loops)  # part of -O2, and precompiled headers must agree
+    endif()
   else()
     target_compile_options(${name} PRIVATE -O0)
   endif()
