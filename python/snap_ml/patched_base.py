@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 
 log = logging.getLogger("snap_ml")
 _logged = set()
-NOT_FINITE = "DDL-9-01"  # code of the error that linear fits raise for NaN and infinity
+NOT_FINITE = ("DDL-9-01", "Input X contains NaN")  # messages of tutti.learn and scikit-learn; newer trees accept NaN
 
 
 class NotSupported(Exception):

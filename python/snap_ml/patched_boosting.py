@@ -10,7 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, check_is_fitted
 
 from snap_ml.patched_base import Patched, refuse, threads_of
 from tutti import _tree
@@ -68,14 +68,15 @@ class _PatchedBoosting(Patched):
 
     def _fit_ours(self, X, y, sample_weight):
         self._refuse_options()
-        rows, y = self._validate_data(X, y, dtype=[np.float64], force_all_finite=False)
+        rows, y, categories = self._checked(X, y)
         y = self._encode_y(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
         self._fitted_with_sw = weights is not None
         weights = self._finalize_sample_weight(weights, y)
-        self._random_seed = check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
+        random = check_random_state(self.random_state)
+        self._random_seed, seed = (random.randint(np.iinfo(np.uint32).max, dtype="u8") for _ in range(2))
+        self._feature_subsample_rng = np.random.default_rng(seed)
         self._n_features = rows.shape[1]
-        self.is_categorical_, categories = self._check_categories(rows)
         refuse(**{"infinite values": _tree.has_infinite(rows, threads_of(None)),
                   "negative categories": categories is not None and any(c is not None and (c < 0).any() for c in categories)})
         self._loss = self._get_loss(sample_weight=weights)
@@ -85,10 +86,22 @@ class _PatchedBoosting(Patched):
         self._keep_model(X, self._boost(train, validation), categories)
         self._keep_scores(train, validation)
 
+    def _checked(self, X, y):
+        """Return rows, targets and the categories of each column; None without categorical columns."""
+        if not hasattr(self, "_preprocess_X"):  # before scikit-learn 1.4
+            rows, y = self._validate_data(X, y, dtype=[np.float64], force_all_finite=False)
+            self.is_categorical_, categories = self._check_categories(rows)
+            return rows, y, categories
+        rows, categories = self._preprocess_X(X, reset=True)
+        refuse(**{"categories that scikit-learn encodes": categories is not None})
+        y = _check_y(y, estimator=self)
+        check_consistent_length(rows, y)
+        return rows, y, None
+
     def _refuse_options(self):
         stops = self.early_stopping is not False
         refuse(warm_start=self.warm_start, monotonic_cst=self.monotonic_cst is not None, interaction_cst=getattr(self, "interaction_cst", None)
-               is not None, scoring=stops and self.scoring != "loss", loss=not isinstance(self.loss, str))
+               is not None, max_features=getattr(self, "max_features", 1) != 1, scoring=stops and self.scoring != "loss", loss=not isinstance(self.loss, str) or self.loss == "gamma")
 
     def _parts(self, X, y, weights):
         """Return the training and validation sets, split as in scikit-learn."""

@@ -7,11 +7,13 @@ import sklearn.ensemble
 import sklearn.tree
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
+from sklearn.ensemble._forest import _get_n_samples_bootstrap
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from snap_ml.patched_base import Patched, refuse, threads_of
+from tutti import _tree
 from tutti.learn import tree
 from tutti.learn.tree_base import columns_per_node
 from tutti.learn.tree_nodes import as_known_tree, leaf_variances, out_of_bag
@@ -40,7 +42,7 @@ class _PatchedTrees(Patched):
     def _grow(self, X, y, sample_weight, **more):
         """Return (model of tutti.learn, X, y), and set the attributes common to all trees."""
         criteria = ("gini", "entropy", "log_loss") if is_classifier(self) else ("squared_error",)
-        refuse(criterion=self.criterion not in criteria)
+        refuse(criterion=self.criterion not in criteria, monotonic_cst=getattr(self, "monotonic_cst", None) is not None)
         rows, y = self._validate_data(X, y, validate_separately=(_ROWS, _LABELS))
         refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1, "inconsistent numbers of labels and rows": len(y) != rows.shape[0]})
         y = y.reshape(-1)
@@ -99,7 +101,7 @@ class _PatchedForest(_PatchedTrees):
 
     def _fit_ours(self, X, y, sample_weight):
         kind = getattr(self, "class_weight", None)
-        refuse(ccp_alpha=self.ccp_alpha > 0, oob_score=self.oob_score and not self.bootstrap, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
+        refuse(ccp_alpha=self.ccp_alpha > 0, oob_score=callable(self.oob_score) or self.oob_score and not self.bootstrap, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
         if self.max_features == "auto":
             kind, same = ("Classifier", "'sqrt'") if is_classifier(self) else ("Regressor", "1.0")
             _warn_of_auto(f"{same}` or remove this parameter as it is also the default value for RandomForest{kind}s and ExtraTrees{kind}s.")
@@ -113,7 +115,8 @@ class _PatchedForest(_PatchedTrees):
         self._random = random.randint(2**31 - 1)
         self._variances = None if is_classifier(self) else self._leaf_variances(model, rows, y, sample_weight)
         self.__dict__.pop("_trees", None)
-        self._model, self._draws = model.model_, model._draws
+        self._n_samples_bootstrap = _get_n_samples_bootstrap(rows.shape[0], self.max_samples) if self.bootstrap else None
+        self._model, self._draws, self._n_samples = model.model_, model._draws, rows.shape[0]
         if self.oob_score:
             self._set_out_of_bag(rows, y)
 
@@ -129,6 +132,24 @@ class _PatchedForest(_PatchedTrees):
         else:
             self.oob_prediction_ = means[:, 0]
             self.oob_score_ = r2_score(y, means[:, 0])
+
+    def _validate_X_predict(self, X):
+        """Validate rows as scikit-learn does, but without building `estimators_`."""
+        if "_model" not in vars(self):
+            return super()._validate_X_predict(X)
+        check_is_fitted(self)
+        return self._validate_data(X, dtype=np.float32, accept_sparse="csr", reset=False)
+
+    @property
+    def estimators_samples_(self):
+        """Indices of the rows that each tree was fitted to, in ascending order."""
+        if "_model" not in vars(self):
+            return super().estimators_samples_
+        rows = np.arange(self._n_samples, dtype=np.int32)
+        if self._draws is None:
+            return [rows] * self._model.trees
+        copies = (_tree.bootstrap_copies(self._draws, i, 0, len(rows)) for i in range(self._model.trees))
+        return [np.repeat(rows, np.asarray(count, dtype=np.int64)) for count in copies]
 
     @property
     def estimators_(self):

@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 import snap_ml
 from snap_ml import patch, patched_base
 
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 PAIRS = [(getattr(module, name), getattr(place, name)) for module, place, names in patch._NAMES for name in names]
 IDS = [original.__name__ for original, _ in PAIRS]
 
@@ -343,12 +344,25 @@ def test_ctrl_c_ends_the_program_as_before(ctrl_c):
             model.fit(X, y)
 
 
+@pytest.mark.skipif(SKLEARN < (1, 4), reason=f"scikit-learn {sklearn.__version__} does not encode categories")
+def test_categories_that_scikit_learn_encodes_are_fitted_by_it():
+    X, y = datasets.make_classification(300, 4, random_state=0)
+    X[:, 0] = np.random.default_rng(0).integers(0, 12, len(X))
+    options = dict(categorical_features=[0], random_state=0)
+    ours = snap_ml.patched_boosting.HistGradientBoostingClassifier(**options).fit(X, y)
+    theirs = sklearn.ensemble.HistGradientBoostingClassifier(**options).fit(X, y)
+    assert ours.engine_ == "sklearn"
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_patched_boosting_has_stages_and_early_stopping(classes):
     X, y = datasets.make_classification(2000, 8, n_informative=5, n_classes=classes, random_state=0)
     X[::9, 1] = np.nan
     X[:, 0] = np.random.default_rng(0).integers(0, 12, len(X))
-    options = dict(early_stopping=True, max_iter=200, categorical_features=[0], random_state=0, learning_rate=0.2)
+    # scikit-learn 1.4 encodes categories, and fits them itself.
+    kinds = [0] if SKLEARN < (1, 4) else None
+    options = dict(early_stopping=True, max_iter=200, categorical_features=kinds, random_state=0, learning_rate=0.2)
     ours = snap_ml.patched_boosting.HistGradientBoostingClassifier(**options).fit(X, y)
     with threadpool_limits(1):
         theirs = sklearn.ensemble.HistGradientBoostingClassifier(**options).fit(X, y)

@@ -1,7 +1,10 @@
 """Conversion of trees to scikit-learn's structures: `tree_`, decision paths, impurities and out-of-bag sums."""
 
+import functools
+
 import numpy as np
 import scipy.sparse as sp
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree import _tree as known
 
 from tutti import _tree
@@ -69,6 +72,13 @@ def out_of_bag(model, X, draws, threads):
     return sums, counts
 
 
+@functools.cache
+def _stores_shares():
+    """Return whether this version of scikit-learn stores class fractions in `tree_.value`, and not weighted counts."""
+    stump = DecisionTreeClassifier().fit([[0], [0], [1]], [0, 0, 1])
+    return stump.tree_.value[0].sum() == 1
+
+
 def as_known_tree(model, index, classes, criterion, leaf_variance=None):
     """Convert a tree to `sklearn.tree._tree.Tree`.
 
@@ -78,7 +88,9 @@ def as_known_tree(model, index, classes, criterion, leaf_variance=None):
     if (nodes["categories"] >= 0).any():
         raise AttributeError("tree_ does not support categorical splits (categories); use to_json")
     levels, is_leaf = levels_of(nodes), nodes["left"] < 0
-    values = nodes["values"][:, :classes] * nodes["cover"][:, None] if classes else nodes["values"]
+    values = nodes["values"]
+    if classes:
+        values = values[:, :classes] * (1 if _stores_shares() else nodes["cover"][:, None])
     table = np.zeros(len(is_leaf), dtype=known.NODE_DTYPE)
     table["left_child"], table["right_child"] = nodes["left"], nodes["right"]
     table["feature"] = np.where(is_leaf, known.TREE_UNDEFINED, nodes["column"])
