@@ -15,7 +15,7 @@ function(add_component name)
   if(arg_WITH_TORCH)
     use_torch(tutti_${name})
   elseif(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tutti/"
-         AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(train|models)(/|$)")  # parts of a program, not a library
+         AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(train|models|tune)(/|$)")  # parts of a program, not a library
     install_component(${name})
   endif()
   if(arg_TESTS)

@@ -41,6 +41,9 @@ libzip-dev             build  io: .npz files
 libfftw3-dev           build  models: Fourier transforms of the cosmology case
 libfastjet-dev         build  models: jets of the particle physics case
 libfastjettools-dev    build  models: trimming of jets
+libeigen3-dev          build  tune: linear algebra
+libnlopt-cxx-dev       build  tune: L-BFGS
+libboost-dev           build  tune: Sobol points
 libnifti2-dev          build  models: brain scans as NIfTI files
 librsvg2-bin           build  train: plots as PNG
 fonts-dejavu-core      build  train: fonts of the plots

@@ -1,0 +1,10 @@
+// The default search algorithm: chooses another one.
+#pragma once
+
+#include "tutti/tune/search/algorithms.h"
+
+namespace tutti::tune {
+
+std::unique_ptr<Sampler> make_auto_sampler(const SearchPlan& plan);
+
+}  // namespace tutti::tune
