@@ -44,6 +44,8 @@ libfastjettools-dev    build  models: trimming of jets
 libeigen3-dev          build  tune: linear algebra
 libnlopt-cxx-dev       build  tune: L-BFGS
 libboost-dev           build  tune: Sobol points
+libsqlitecpp-dev       build  tune: study files
+libsqlite3-dev         build  tune: study files
 libnifti2-dev          build  models: brain scans as NIfTI files
 librsvg2-bin           build  train: plots as PNG
 fonts-dejavu-core      build  train: fonts of the plots

@@ -19,7 +19,7 @@ namespace tutti::tune {
 
 struct Suggestion {
   std::vector<double> values;  // one per parameter of the space
-  // Stored with the trial as system attributes, for later calls of the same sampler.
+  // JSON, stored with the trial as system attributes for later calls of the same sampler.
   Attributes notes = {};
 };
 
