@@ -71,6 +71,7 @@ MAY_INCLUDE = {
     "tune/search": ["tune", "core"],
     "tune/prune": ["tune", "core"],
     "tune/store": ["tune/prune", "tune/search", "tune", "os", "core"],
+    "tune/run": ["tune/store", "tune/prune", "tune/search", "tune", "runs", "os", "core"],
     "lms": ["plot", "core"],
     "lms/pager": ["lms", "io", "os", "core"],
     "lms/pager/cuda": ["lms/pager", "io", "core"],

@@ -37,7 +37,8 @@ class StudyFileTest : public testing::Test {
 
 std::unique_ptr<Study> start_study(const std::filesystem::path& path, bool is_new) {
   auto file = std::make_shared<StudyFile>(path, StudyFile::Access::kWrite);
-  const StudyRecord record = is_new ? file->create("s", {Direction::kMinimize}, "{}") : file->find("s");
+  const StudyRecord record =
+      is_new ? file->create("s", {Direction::kMinimize}, "{}") : file->find("s");
   return std::make_unique<Study>(record.directions, make_random_sampler(1), make_no_pruner(),
                                  StoredStudy{file, record});
 }
@@ -89,7 +90,8 @@ TEST_F(StudyFileTest, ReportsInvalidFilesAndNames) {
   std::filesystem::remove(path());
   StudyFile file = open();
   file.create("one", {Direction::kMinimize}, "{}");
-  EXPECT_THAT(error_of([&] { file.create("one", {Direction::kMinimize}, "{}"); }), HasSubstr("DDL-10-23"));
+  EXPECT_THAT(error_of([&] { file.create("one", {Direction::kMinimize}, "{}"); }),
+              HasSubstr("DDL-10-23"));
   EXPECT_THAT(error_of([&] { file.find("two"); }), HasSubstr("Its studies: one"));
 }
 
@@ -132,7 +134,8 @@ TEST_F(StudyFileTest, KillLosesNoAcknowledgedChange) {
     EXPECT_GE(history.count(TrialState::kComplete), expected);
     EXPECT_LE(history.count(TrialState::kComplete), expected + 1);
     expected = history.count(TrialState::kComplete);
-    for (const Trial& trial : history.trials()) EXPECT_EQ(trial.parameters.size(), 1u) << trial.number;
+    for (const Trial& trial : history.trials())
+      EXPECT_EQ(trial.parameters.size(), 1u) << trial.number;
   }
 }
 
@@ -144,7 +147,8 @@ TEST_F(StudyFileTest, FullDiskIsReportedAndLosesNothing) {
     setrlimit(RLIMIT_FSIZE, &limit);
     const auto study = start_study(path(), true);
     try {
-      for (;;) study->tell(study->ask({{"x", Distribution::real(0, 1)}}), TrialState::kComplete, {1});
+      for (;;)
+        study->tell(study->ask({{"x", Distribution::real(0, 1)}}), TrialState::kComplete, {1});
     } catch (const Error& error) {
       _exit(error.code() == "DDL-10-22" ? 0 : 1);
     }

@@ -24,16 +24,20 @@ TEST(Study, SuggestsTheSameValueAgain) {
   const std::int64_t number = study.ask();
   const double value = study.suggest(number, "x", Distribution::real(0, 1));
   EXPECT_EQ(study.suggest(number, "x", Distribution::real(0, 1)), value);
-  EXPECT_THAT(error_of([&] { study.suggest(number, "x", Distribution::integer(0, 1)); }), HasSubstr("DDL-10-25"));
+  EXPECT_THAT(error_of([&] { study.suggest(number, "x", Distribution::integer(0, 1)); }),
+              HasSubstr("DDL-10-25"));
 }
 
 TEST(Study, RejectsChangesOfFinishedTrialsAndInvalidValues) {
   Study study = study_in_memory();
   const std::int64_t number = study.ask();
-  EXPECT_THAT(error_of([&] { study.tell(number, TrialState::kComplete, {1, 2}); }), HasSubstr("DDL-10-27"));
-  EXPECT_THAT(error_of([&] { study.tell(number, TrialState::kComplete, {std::nan("")}); }), HasSubstr("DDL-10-27"));
+  EXPECT_THAT(error_of([&] { study.tell(number, TrialState::kComplete, {1, 2}); }),
+              HasSubstr("DDL-10-27"));
+  EXPECT_THAT(error_of([&] { study.tell(number, TrialState::kComplete, {std::nan("")}); }),
+              HasSubstr("DDL-10-27"));
   study.tell(number, TrialState::kComplete, {1});
-  EXPECT_THAT(error_of([&] { study.tell(number, TrialState::kComplete, {1}); }), HasSubstr("DDL-10-26"));
+  EXPECT_THAT(error_of([&] { study.tell(number, TrialState::kComplete, {1}); }),
+              HasSubstr("DDL-10-26"));
   EXPECT_THAT(error_of([&] { study.report(99, 1, 1); }), HasSubstr("DDL-10-26"));
 }
 
