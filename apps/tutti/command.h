@@ -34,6 +34,7 @@ int run_in_learn_program(int argc, char** argv);
 int run_lms(int argc, char** argv);
 int run_trace(int argc, char** argv);
 int run_train(int argc, char** argv);
+int run_tune(int argc, char** argv);
 int run_evaluate(int argc, char** argv);
 int run_export(int argc, char** argv);
 int run_predict(int argc, char** argv);
