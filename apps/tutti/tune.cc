@@ -36,15 +36,18 @@ std::string minutes_text(double seconds) {
 class ProgressReport {
  public:
   ProgressReport(tune::Study& study, std::int64_t trials, bool is_quiet)
-      : study_(study), trials_(trials), is_quiet_(is_quiet), is_terminal_(isatty(STDOUT_FILENO) == 1),
+      : study_(study),
+        trials_(trials),
+        is_quiet_(is_quiet),
+        is_terminal_(isatty(STDOUT_FILENO) == 1),
         finished_before_(finished(study.history())) {}
 
   void ended(const Trial& trial, const std::string& reason) {
     if (is_quiet_) return;
     const bool is_retried = trial.state == TrialState::kWaiting;
     fmt::print("{}trial {:>4}  {:<8}  {:>12}  {}{}\n", is_terminal_ ? "\r\033[K" : "", trial.number,
-               is_retried ? "retried" : tune::name_of(trial.state), values_text(trial), parameters_text(trial),
-               reason.empty() ? "" : fmt::format("  ({})", reason));
+               is_retried ? "retried" : tune::name_of(trial.state), values_text(trial),
+               parameters_text(trial), reason.empty() ? "" : fmt::format("  ({})", reason));
     std::fflush(stdout);
   }
 
@@ -53,12 +56,14 @@ class ProgressReport {
     since_tick_.restart();
     const tune::History history = study_.history();
     const Trial* best = history.objectives() == 1 ? history.best() : nullptr;
-    std::string text = fmt::format("{} of {}", counts_text(history), trials_ > 0 ? std::to_string(trials_) : "any number");
+    std::string text = fmt::format("{} of {}", counts_text(history),
+                                   trials_ > 0 ? std::to_string(trials_) : "any number");
     if (best) text += fmt::format(", best {} (trial {})", values_text(*best), best->number);
     const std::size_t done = finished(history) - finished_before_;
     if (trials_ > 0 && done > 0) {
       const auto left = static_cast<double>(trials_) - static_cast<double>(finished(history));
-      text += fmt::format(", about {} left", minutes_text(watch_.seconds() / static_cast<double>(done) * left));
+      text += fmt::format(", about {} left",
+                          minutes_text(watch_.seconds() / static_cast<double>(done) * left));
     }
     fmt::print("\r\033[K{}", text.substr(0, 110));
     std::fflush(stdout);
@@ -70,7 +75,8 @@ class ProgressReport {
 
  private:
   static std::size_t finished(const tune::History& history) {
-    return history.trials().size() - history.count(TrialState::kRunning) - history.count(TrialState::kWaiting);
+    return history.trials().size() - history.count(TrialState::kRunning) -
+           history.count(TrialState::kWaiting);
   }
 
   tune::Study& study_;
@@ -82,24 +88,31 @@ class ProgressReport {
 
 tune::StoredStudy open_study(const TuneRequest& request) {
   if (!request.resumes && fs::exists(request.folder / kStudyFile)) {
-    throw ConfigError("DDL-10-23", fmt::format("{} has a study already. Continue it with --resume, or choose another --dir.",
-                                               request.folder.string()));
+    throw ConfigError(
+        "DDL-10-23",
+        fmt::format("{} has a study already. Continue it with --resume, or choose another --dir.",
+                    request.folder.string()));
   }
   fs::create_directories(request.folder);
-  auto file = std::make_shared<tune::StudyFile>(request.folder / kStudyFile, tune::StudyFile::Access::kWrite);
+  auto file = std::make_shared<tune::StudyFile>(request.folder / kStudyFile,
+                                                tune::StudyFile::Access::kWrite);
   const tune::StudyRecord record =
-      request.resumes ? file->find(request.spec.name)
-                      : file->create(request.spec.name, request.spec.directions(), to_json(request.spec));
+      request.resumes
+          ? file->find(request.spec.name)
+          : file->create(request.spec.name, request.spec.directions(), to_json(request.spec));
   return {file, record};
 }
 
 int search(const TuneRequest& request) {
   const os::SignalFd signals({SIGINT, SIGTERM});
   const tune::StoredStudy stored = open_study(request);
-  tune::Study study(request.spec.directions(), sampler_of(request.spec), pruner_of(request.spec), stored);
+  tune::Study study(request.spec.directions(), sampler_of(request.spec), pruner_of(request.spec),
+                    stored);
   ProgressReport progress(study, options_of(request.spec).integer("trials"), request.is_quiet);
   tune::TunerEvents events;
-  events.ended = [&](const Trial& trial, const std::string& reason) { progress.ended(trial, reason); };
+  events.ended = [&](const Trial& trial, const std::string& reason) {
+    progress.ended(trial, reason);
+  };
   events.tick = [&] { progress.tick(); };
   tune::Tuner tuner(request.spec, study, request.folder, events);
   if (const int recovered = tuner.recover(); recovered > 0 && !request.is_quiet) {
@@ -108,9 +121,11 @@ int search(const TuneRequest& request) {
   const bool is_complete = tuner.run(signals.get());
   progress.close();
   const tune::History history = study.history();
-  if (const std::string reason = study.reason(); !reason.empty() && !request.is_quiet) fmt::print("Algorithm {}.\n", reason);
+  if (const std::string reason = study.reason(); !reason.empty() && !request.is_quiet)
+    fmt::print("Algorithm {}.\n", reason);
   fmt::print("{}. {}", counts_text(history), best_text(history));
-  for (const fs::path& file : plot_study(request.folder, request.spec.name, history)) fmt::print("{}\n", file.string());
+  for (const fs::path& file : plot_study(request.folder, request.spec.name, history))
+    fmt::print("{}\n", file.string());
   if (is_complete) return 0;
   fmt::print("Stopped. Continue with:\n  tutti tune --resume {}\n", request.folder.string());
   return kInterrupted;
@@ -143,7 +158,8 @@ LoadedStudy load_study(const std::string& path) {
   const fs::path file = fs::is_directory(path) ? fs::path(path) / kStudyFile : fs::path(path);
   tune::StudyFile study(file, tune::StudyFile::Access::kRead);
   const std::vector<tune::StudyRecord> records = study.studies();
-  if (records.empty()) throw ConfigError("DDL-10-24", fmt::format("{} has no studies yet.", file.string()));
+  if (records.empty())
+    throw ConfigError("DDL-10-24", fmt::format("{} has no studies yet.", file.string()));
   return {records[0].name, file.parent_path(), study.load(records[0])};
 }
 
@@ -152,7 +168,8 @@ int show(int argc, char** argv) {
   StudyArguments arguments;
   if (!parse_study(app, arguments, argc, argv)) return 0;
   const LoadedStudy study = load_study(arguments.study);
-  fmt::print("{}{}. {}", table_text(study.history), counts_text(study.history), best_text(study.history));
+  fmt::print("{}{}. {}", table_text(study.history), counts_text(study.history),
+             best_text(study.history));
   return 0;
 }
 
@@ -161,7 +178,8 @@ int plot(int argc, char** argv) {
   StudyArguments arguments;
   if (!parse_study(app, arguments, argc, argv)) return 0;
   const LoadedStudy study = load_study(arguments.study);
-  for (const fs::path& file : plot_study(study.folder, study.name, study.history)) fmt::print("{}\n", file.string());
+  for (const fs::path& file : plot_study(study.folder, study.name, study.history))
+    fmt::print("{}\n", file.string());
   return 0;
 }
 

@@ -38,9 +38,12 @@ Json attributes_json(const tune::Attributes& attributes) {
 }
 
 Json trial_json(const Trial& trial) {
-  Json json = {{"number", trial.number}, {"state", tune::name_of(trial.state)}, {"parameters", Json::object()}};
+  Json json = {{"number", trial.number},
+               {"state", tune::name_of(trial.state)},
+               {"parameters", Json::object()}};
   for (const tune::TrialParameter& parameter : trial.parameters) {
-    json["parameters"][parameter.name] = Json::parse(tune::json_value(*parameter.distribution, parameter.value));
+    json["parameters"][parameter.name] =
+        Json::parse(tune::json_value(*parameter.distribution, parameter.value));
   }
   json["values"] = numbers_json(trial.values);
   json["constraints"] = numbers_json(trial.constraints);
@@ -50,8 +53,10 @@ Json trial_json(const Trial& trial) {
   }
   json["user_attributes"] = attributes_json(trial.user_attributes);
   json["system_attributes"] = attributes_json(trial.system_attributes);
-  json["started"] = trial.started > 0 ? Json(utc_text(static_cast<std::int64_t>(trial.started * 1e9))) : Json();
-  json["ended"] = trial.ended > 0 ? Json(utc_text(static_cast<std::int64_t>(trial.ended * 1e9))) : Json();
+  json["started"] =
+      trial.started > 0 ? Json(utc_text(static_cast<std::int64_t>(trial.started * 1e9))) : Json();
+  json["ended"] =
+      trial.ended > 0 ? Json(utc_text(static_cast<std::int64_t>(trial.ended * 1e9))) : Json();
   return json;
 }
 
@@ -61,15 +66,19 @@ plot::Axis linear_axis(const std::string& label, bool is_whole = false) {
 
 // The value of each trial, and the best one up to it.
 plot::Chart history_chart(const std::string& name, const tune::History& history) {
-  plot::Chart chart{name + ": value of each trial", "the line is the best value so far", linear_axis("trial", true),
-                    linear_axis("value"), {}};
+  plot::Chart chart{name + ": value of each trial",
+                    "the line is the best value so far",
+                    linear_axis("trial", true),
+                    linear_axis("value"),
+                    {}};
   plot::Series values{"", plot::LineStyle::kPeer, {}}, best{"best", plot::LineStyle::kOurs, {}};
   const Trial* leader = nullptr;
   for (const Trial& trial : history.trials()) {
     if (trial.state != TrialState::kComplete) continue;
     const auto x = static_cast<double>(trial.number);
     values.points.push_back({x, trial.values[0]});
-    if (trial.violation() == 0 && (!leader || history.loss(trial) < history.loss(*leader))) leader = &trial;
+    if (trial.violation() == 0 && (!leader || history.loss(trial) < history.loss(*leader)))
+      leader = &trial;
     if (leader) best.points.push_back({x, leader->values[0]});
   }
   chart.series = {values, best};
@@ -78,17 +87,27 @@ plot::Chart history_chart(const std::string& name, const tune::History& history)
 
 // One line per trial: the best ones, and those that ran last.
 plot::Chart steps_chart(const std::string& name, const tune::History& history) {
-  plot::Chart chart{name + ": reported values", "thick: the best trial", linear_axis("step", true), linear_axis("value"), {}};
+  plot::Chart chart{name + ": reported values",
+                    "thick: the best trial",
+                    linear_axis("step", true),
+                    linear_axis("value"),
+                    {}};
   const Trial* best = history.objectives() == 1 ? history.best() : nullptr;
-  for (auto trial = history.trials().rbegin(); trial != history.trials().rend() && chart.series.size() < kMostLines; ++trial) {
+  for (auto trial = history.trials().rbegin();
+       trial != history.trials().rend() && chart.series.size() < kMostLines; ++trial) {
     if (trial->reports.empty() || &*trial == best) continue;
-    plot::Series line{"", trial->state == TrialState::kPruned ? plot::LineStyle::kBound : plot::LineStyle::kPeer, {}};
-    for (const tune::Report& report : trial->reports) line.points.push_back({static_cast<double>(report.step), report.value});
+    plot::Series line{
+        "",
+        trial->state == TrialState::kPruned ? plot::LineStyle::kBound : plot::LineStyle::kPeer,
+        {}};
+    for (const tune::Report& report : trial->reports)
+      line.points.push_back({static_cast<double>(report.step), report.value});
     chart.series.push_back(std::move(line));
   }
   if (best && !best->reports.empty()) {
     plot::Series line{fmt::format("trial {}", best->number), plot::LineStyle::kOurs, {}};
-    for (const tune::Report& report : best->reports) line.points.push_back({static_cast<double>(report.step), report.value});
+    for (const tune::Report& report : best->reports)
+      line.points.push_back({static_cast<double>(report.step), report.value});
     chart.series.push_back(std::move(line));
   }
   return chart;
@@ -105,7 +124,8 @@ std::string parameters_text(const Trial& trial) {
   std::string text;
   for (const tune::TrialParameter& parameter : trial.parameters) {
     const bool is_real = parameter.distribution->kind == tune::DistributionKind::kFloat;
-    std::string value = is_real ? fmt::format("{:.4g}", parameter.value) : tune::json_value(*parameter.distribution, parameter.value);
+    std::string value = is_real ? fmt::format("{:.4g}", parameter.value)
+                                : tune::json_value(*parameter.distribution, parameter.value);
     if (value.starts_with('"')) value = value.substr(1, value.size() - 2);
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", parameter.name, value);
   }
@@ -114,7 +134,8 @@ std::string parameters_text(const Trial& trial) {
 
 std::string values_text(const Trial& trial) {
   std::string text;
-  for (const double value : trial.values) text += fmt::format("{}{:.6g}", text.empty() ? "" : ", ", value);
+  for (const double value : trial.values)
+    text += fmt::format("{}{:.6g}", text.empty() ? "" : ", ", value);
   return text;
 }
 
@@ -122,22 +143,25 @@ std::string best_text(const tune::History& history) {
   if (history.objectives() == 1) {
     const Trial* best = history.best();
     if (!best) return "No trial is complete.\n";
-    return fmt::format("Best: trial {}, {}  {}\n", best->number, values_text(*best), parameters_text(*best));
+    return fmt::format("Best: trial {}, {}  {}\n", best->number, values_text(*best),
+                       parameters_text(*best));
   }
   std::string text = "Pareto front:\n";
   for (const std::int64_t number : history.pareto_front()) {
     const Trial& trial = history.trial(number);
-    text += fmt::format("  trial {:>4}  {}  {}\n", number, values_text(trial), parameters_text(trial));
+    text +=
+        fmt::format("  trial {:>4}  {}  {}\n", number, values_text(trial), parameters_text(trial));
   }
   return text;
 }
 
 std::string counts_text(const tune::History& history) {
   std::string text;
-  for (const TrialState state : {TrialState::kComplete, TrialState::kPruned, TrialState::kFailed, TrialState::kRunning,
-                                 TrialState::kWaiting}) {
+  for (const TrialState state : {TrialState::kComplete, TrialState::kPruned, TrialState::kFailed,
+                                 TrialState::kRunning, TrialState::kWaiting}) {
     const std::size_t count = history.count(state);
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, tune::name_of(state));
+    if (count > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, tune::name_of(state));
   }
   return text.empty() ? "no trials" : text;
 }
@@ -145,8 +169,8 @@ std::string counts_text(const tune::History& history) {
 std::string table_text(const tune::History& history) {
   std::string text = fmt::format("{:>5}  {:<8}  {:>12}  parameters\n", "trial", "state", "value");
   for (const Trial& trial : history.trials()) {
-    text += fmt::format("{:>5}  {:<8}  {:>12}  {}\n", trial.number, tune::name_of(trial.state), values_text(trial),
-                        parameters_text(trial));
+    text += fmt::format("{:>5}  {:<8}  {:>12}  {}\n", trial.number, tune::name_of(trial.state),
+                        values_text(trial), parameters_text(trial));
   }
   return text;
 }
@@ -160,13 +184,15 @@ std::string study_json(const std::string& name, const tune::History& history) {
   return json.dump(1) + "\n";
 }
 
-std::vector<fs::path> plot_study(const fs::path& folder, const std::string& name, const tune::History& history) {
+std::vector<fs::path> plot_study(const fs::path& folder, const std::string& name,
+                                 const tune::History& history) {
   std::vector<fs::path> written;
   fs::create_directories(folder / "plots");
   write_plot(folder / "plots/history.svg", plot::render_svg(history_chart(name, history)), written);
   const bool has_steps = std::any_of(history.trials().begin(), history.trials().end(),
                                      [](const Trial& trial) { return trial.reports.size() > 1; });
-  if (has_steps) write_plot(folder / "plots/steps.svg", plot::render_svg(steps_chart(name, history)), written);
+  if (has_steps)
+    write_plot(folder / "plots/steps.svg", plot::render_svg(steps_chart(name, history)), written);
   return written;
 }
 

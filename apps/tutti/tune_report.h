@@ -25,7 +25,8 @@ std::string study_json(const std::string& name, const tune::History& history);
 
 // Writes plots/history.svg, plots/steps.svg if trials report steps, and plots/parameters.svg; returns their paths. Throws
 // IoError if a file cannot be written.
-std::vector<std::filesystem::path> plot_study(const std::filesystem::path& folder, const std::string& name,
+std::vector<std::filesystem::path> plot_study(const std::filesystem::path& folder,
+                                              const std::string& name,
                                               const tune::History& history);
 
 }  // namespace tutti::app

@@ -26,10 +26,18 @@ constexpr const char* kStudiesFolder = "tune";
 // Usual ranges of training options that have no narrow range of their own.
 const std::map<std::string, std::string>& usual_ranges() {
   static const std::map<std::string, std::string> ranges = {
-      {"learning_rate", "log:1e-5..1e-1"}, {"momentum", "0.5..0.99"},       {"beta2", "0.9..0.9999"},
-      {"weight_decay", "log:1e-6..1e-2"},  {"batch", "8,16,32,64,128"},     {"warmup", "0.0..0.3"},
-      {"final_lr_ratio", "0.0..0.5"},      {"ema_decay", "0.0..0.9999"},    {"clip_norm", "log:0.1..100.0"},
-      {"accumulate", "1,2,4,8"},           {"label_smoothing", "0.0..0.3"}, {"dropout", "0.0..0.6"},
+      {"learning_rate", "log:1e-5..1e-1"},
+      {"momentum", "0.5..0.99"},
+      {"beta2", "0.9..0.9999"},
+      {"weight_decay", "log:1e-6..1e-2"},
+      {"batch", "8,16,32,64,128"},
+      {"warmup", "0.0..0.3"},
+      {"final_lr_ratio", "0.0..0.5"},
+      {"ema_decay", "0.0..0.9999"},
+      {"clip_norm", "log:0.1..100.0"},
+      {"accumulate", "1,2,4,8"},
+      {"label_smoothing", "0.0..0.3"},
+      {"dropout", "0.0..0.6"},
   };
   return ranges;
 }
@@ -44,9 +52,10 @@ std::string usual_range(const OptionSpec& option) {
   if (option.type == OptionType::kBool) return "0,1";
   const bool is_number = option.type == OptionType::kInt || option.type == OptionType::kFloat;
   if (!is_number || option.maximum - option.minimum > 100) {
-    throw ConfigError("DDL-10-36", fmt::format("The option '{}' has no usual range to search. Write for example "
-                                               "--space {}=low..high.",
-                                               option.name, option.name));
+    throw ConfigError("DDL-10-36",
+                      fmt::format("The option '{}' has no usual range to search. Write for example "
+                                  "--space {}=low..high.",
+                                  option.name, option.name));
   }
   const char* type = option.type == OptionType::kInt ? "int" : "float";
   return fmt::format("{}:{}..{}", type, option.minimum, option.maximum);
@@ -63,7 +72,8 @@ std::string setting_text(const tune::Distribution& distribution, double value) {
 void check_values(const OptionTable& table, const tune::Parameter& parameter) {
   const tune::Distribution& distribution = parameter.distribution;
   Options options(table);
-  const double step = distribution.is_categorical() ? 1 : std::max(distribution.high - distribution.low, 1e-300);
+  const double step =
+      distribution.is_categorical() ? 1 : std::max(distribution.high - distribution.low, 1e-300);
   for (double value = distribution.low; value <= distribution.high; value += step) {
     options.set(parameter.name, setting_text(distribution, value), "--space");
   }
@@ -102,15 +112,20 @@ void set_objectives(bool is_case, tune::StudySpec& spec) {
     }
   }
   const std::string& text = options.text("direction");
-  std::vector<std::string> directions = text.empty() ? std::vector<std::string>{} : split_commas(text);
+  std::vector<std::string> directions =
+      text.empty() ? std::vector<std::string>{} : split_commas(text);
   if (text.empty() && is_case && options.text("metric").empty()) directions = {"maximize"};
   if (!directions.empty() && directions.size() != spec.objectives.size()) {
-    throw ConfigError("DDL-10-32", fmt::format("There are {} metrics and {} directions. Give one direction per metric.",
-                                               spec.objectives.size(), directions.size()));
+    throw ConfigError(
+        "DDL-10-32",
+        fmt::format("There are {} metrics and {} directions. Give one direction per metric.",
+                    spec.objectives.size(), directions.size()));
   }
   for (std::size_t i = 0; i < directions.size(); ++i) {
     if (directions[i] != "minimize" && directions[i] != "maximize") {
-      throw ConfigError("DDL-10-32", fmt::format("Unknown direction '{}'. Valid directions: minimize, maximize.", directions[i]));
+      throw ConfigError("DDL-10-32",
+                        fmt::format("Unknown direction '{}'. Valid directions: minimize, maximize.",
+                                    directions[i]));
     }
     spec.objectives[i].direction =
         directions[i] == "maximize" ? tune::Direction::kMaximize : tune::Direction::kMinimize;
@@ -127,25 +142,33 @@ struct Arguments {
 void add_arguments(CLI::App& app, Arguments& arguments) {
   app.add_option("what", arguments.what, "case of `tutti train`, or a study as TOML file");
   app.add_option("--space", arguments.space,
-                 "parameter and its values: rate=log:1e-4..1e-1, layers=2..8, width=64..512:64, optimizer=sgd,adam; may "
+                 "parameter and its values: rate=log:1e-4..1e-1, layers=2..8, width=64..512:64, "
+                 "optimizer=sgd,adam; may "
                  "be repeated. For a case, the name alone selects the usual values");
-  app.add_option("--set", arguments.settings, "option=value of the case, the same in all trials; may be repeated");
-  app.add_option("--from", arguments.request_file, "search request in JSON (algoDef, hyperParams) instead of --space");
+  app.add_option("--set", arguments.settings,
+                 "option=value of the case, the same in all trials; may be repeated");
+  app.add_option("--from", arguments.request_file,
+                 "search request in JSON (algoDef, hyperParams) instead of --space");
   app.add_option("--name", arguments.name, "name of the study");
-  app.add_option("--dir", arguments.folder, "new directory for the study; default: tune/<name>-<date>");
+  app.add_option("--dir", arguments.folder,
+                 "new directory for the study; default: tune/<name>-<date>");
   app.add_option("--resume", arguments.resumes, "directory of a study to continue");
   app.add_flag("--quiet", arguments.is_quiet, "print only the result");
   for (const OptionSpec& option : tune::tune_options()) {
     std::string flag = "--" + option.name;
     std::replace(flag.begin() + 2, flag.end(), '_', '-');
     app.add_option_function<std::string>(
-        flag, [&arguments, name = option.name](const std::string& value) { arguments.options[name] = value; },
+        flag,
+        [&arguments, name = option.name](const std::string& value) {
+          arguments.options[name] = value;
+        },
         fmt::format("{} [{}]", option.help, option.default_value));
   }
   app.footer(
       "A command after -- is run for each trial, for example\n"
       "  tutti tune --space rate=log:1e-4..1e-1 --metric loss -- python3 train.py --rate={rate}\n"
-      "Other commands: tutti tune show DIR, tutti tune plot DIR, tutti tune export DIR, tutti tune options.");
+      "Other commands: tutti tune show DIR, tutti tune plot DIR, tutti tune export DIR, tutti tune "
+      "options.");
 }
 
 void resume(const Arguments& arguments, TuneRequest& request) {
@@ -170,14 +193,17 @@ void start(const Arguments& arguments, TuneRequest& request) {
   } else {
     case_name = arguments.what;
   }
-  for (const std::string& setting : arguments.settings) settings.push_back(split_setting("--set", setting));
+  for (const std::string& setting : arguments.settings)
+    settings.push_back(split_setting("--set", setting));
   for (const std::string& text : arguments.space) {
-    spec.space.push_back(case_name.empty() ? tune::parse_parameter(text) : case_parameter(case_name, text));
+    spec.space.push_back(case_name.empty() ? tune::parse_parameter(text)
+                                           : case_parameter(case_name, text));
   }
   if (!case_name.empty()) {
     const OptionTable table = models::find_case(case_name).table();
     if (spec.space.empty()) {
-      for (const char* name : kUsualParameters) spec.space.push_back(case_parameter(case_name, name));
+      for (const char* name : kUsualParameters)
+        spec.space.push_back(case_parameter(case_name, name));
     }
     for (const tune::Parameter& parameter : spec.space) check_values(table, parameter);
     set_case(case_name, settings, spec);
@@ -193,7 +219,8 @@ tune::Parameter case_parameter(const std::string& case_name, const std::string& 
   const std::string name = text.substr(0, text.find('='));
   const OptionSpec* option = find_option(table, name);
   if (!option) Options(table).text(name);  // throws: unknown, with a suggestion
-  tune::Parameter parameter = tune::parse_parameter(text == name ? name + "=" + usual_range(*option) : text);
+  tune::Parameter parameter =
+      tune::parse_parameter(text == name ? name + "=" + usual_range(*option) : text);
   parameter.name = option->name;
   check_values(table, parameter);
   return parameter;
@@ -201,7 +228,9 @@ tune::Parameter case_parameter(const std::string& case_name, const std::string& 
 
 bool parse_tune(int argc, char** argv, TuneRequest& request) {
   Arguments arguments;
-  CLI::App app("Searches for the best hyper-parameters of a case of `tutti train` or of any program", "tutti tune");
+  CLI::App app(
+      "Searches for the best hyper-parameters of a case of `tutti train` or of any program",
+      "tutti tune");
   add_arguments(app, arguments);
   const auto separator = std::find(argv, argv + argc, std::string_view("--"));
   if (separator != argv + argc) arguments.command.assign(separator + 1, argv + argc);
@@ -216,7 +245,8 @@ bool parse_tune(int argc, char** argv, TuneRequest& request) {
   } else {
     resume(arguments, request);
   }
-  for (const auto& [name, value] : arguments.options) request.spec.options.emplace_back(name, value);
+  for (const auto& [name, value] : arguments.options)
+    request.spec.options.emplace_back(name, value);
   if (!arguments.name.empty() && !request.resumes) request.spec.name = arguments.name;
   if (!request.resumes) {
     const bool is_case = !request.spec.resume_command.empty();
@@ -225,8 +255,9 @@ bool parse_tune(int argc, char** argv, TuneRequest& request) {
   check(request.spec);
   request.is_quiet = arguments.is_quiet;
   if (!request.resumes) {
-    request.folder = arguments.folder.empty() ? runs::new_run_folder(kStudiesFolder, request.spec.name)
-                                              : fs::path(arguments.folder);
+    request.folder = arguments.folder.empty()
+                         ? runs::new_run_folder(kStudiesFolder, request.spec.name)
+                         : fs::path(arguments.folder);
   }
   request.folder = fs::absolute(request.folder);
   return true;

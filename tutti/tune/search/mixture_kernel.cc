@@ -36,6 +36,21 @@ void subtract_half_squares(const float* positions, const float* inverse_widths, 
   }
 }
 
+void add_where_equal(const float* observed, float choice, float same, float other, float* logs,
+                     std::size_t count) {
+  const Lanes lanes;
+  const std::size_t width = hn::Lanes(lanes);
+  const auto wanted = hn::Set(lanes, choice), if_same = hn::Set(lanes, same),
+             if_other = hn::Set(lanes, other);
+  std::size_t k = 0;
+  for (; k + width <= count; k += width) {
+    const auto is_same = hn::Eq(hn::LoadU(lanes, observed + k), wanted);
+    hn::StoreU(hn::Add(hn::LoadU(lanes, logs + k), hn::IfThenElse(is_same, if_same, if_other)),
+               lanes, logs + k);
+  }
+  for (; k < count; ++k) logs[k] += observed[k] == choice ? same : other;
+}
+
 float maximum(const float* values, std::size_t count) {
   const Lanes lanes;
   const std::size_t width = hn::Lanes(lanes);
@@ -72,11 +87,17 @@ namespace tutti::tune {
 [[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(subtract_half_squares);
+HWY_EXPORT(add_where_equal);
 HWY_EXPORT(log_sum_exp);
 
 void subtract_half_squares(const float* positions, const float* inverse_widths, float x,
                            float* logs, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(subtract_half_squares)(positions, inverse_widths, x, logs, count);
+}
+
+void add_where_equal(const float* observed, float choice, float same, float other, float* logs,
+                     std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(add_where_equal)(observed, choice, same, other, logs, count);
 }
 
 double log_sum_exp(const float* logs, std::size_t count) {

@@ -48,9 +48,27 @@ Interval interval_at(const Distribution& distribution, double position) {
   return {std::max(position - half, 0.0), std::min(position + half, 1.0)};
 }
 
-std::size_t grid_index(const Distribution& distribution, double position) {
-  const double value = distribution.value_at(position);
-  return static_cast<std::size_t>(std::lround((value - distribution.low) / distribution.step));
+// Positions of all values of a grid.
+std::vector<float> grid_centers(const Distribution& distribution) {
+  std::vector<float> centers;
+  for (double i = 0; i < distribution.cardinality(); ++i) {
+    centers.push_back(
+        static_cast<float>(distribution.position_of(distribution.low + i * distribution.step)));
+  }
+  return centers;
+}
+
+std::uint8_t nearest_index(const Distribution& distribution, const std::vector<float>& centers,
+                           float position) {
+  if (!distribution.is_log) {  // intervals of equal width
+    const auto index = static_cast<std::size_t>(position * static_cast<float>(centers.size()));
+    return static_cast<std::uint8_t>(std::min(index, centers.size() - 1));
+  }
+  const auto above = std::lower_bound(centers.begin(), centers.end(), position);
+  if (above == centers.begin()) return 0;
+  const auto index = static_cast<std::uint8_t>(above - centers.begin());
+  const bool is_below = above == centers.end() || position - above[-1] < *above - position;
+  return is_below ? index - 1 : index;
 }
 
 // The larger of the distances of each position to its neighbours, with the prior among them.
@@ -134,6 +152,8 @@ void ParzenEstimator::set_widths(Dimension& dimension, std::size_t dimensions) c
 
 void ParzenEstimator::set_masses(Dimension& dimension) {
   const bool is_grid = is_small_grid(*dimension.distribution);
+  const std::vector<float> centers =
+      is_grid ? grid_centers(*dimension.distribution) : std::vector<float>{};
   std::vector<double> table;
   if (dimension.width > 0 && count_ > 2 * kTableSize) {
     for (std::size_t i = 0; i <= kTableSize + 1; ++i) {
@@ -153,7 +173,7 @@ void ParzenEstimator::set_masses(Dimension& dimension) {
     }
     if (is_grid) {  // the masses of values do not have the factor of the density
       dimension.grid_indices.push_back(
-          static_cast<std::uint8_t>(grid_index(*dimension.distribution, position)));
+          nearest_index(*dimension.distribution, centers, dimension.observed[k]));
     } else {
       normalization += kLogNormalScale + (dimension.width > 0 ? log_width : std::log(width));
     }
@@ -197,8 +217,7 @@ void ParzenEstimator::add_choice(const Dimension& dimension, float choice,
   const double total = 1 + choices / components_;
   const auto same = static_cast<float>(std::log((1 + 1 / components_) / total));
   const auto other = static_cast<float>(std::log(1 / components_ / total));
-  for (std::size_t k = 0; k < count_; ++k)
-    logs[k] += dimension.observed[k] == choice ? same : other;
+  add_where_equal(dimension.observed.data(), choice, same, other, logs.data(), count_);
 }
 
 void ParzenEstimator::add_value(const Dimension& dimension, float position,
@@ -211,8 +230,7 @@ void ParzenEstimator::add_value(const Dimension& dimension, float position,
   }
   const auto [low, high] = interval_at(distribution, position);
   std::vector<float> log_masses;
-  for (double i = 0; i < distribution.cardinality(); ++i) {
-    const double center = distribution.position_of(distribution.low + i * distribution.step);
+  for (const float center : grid_centers(distribution)) {
     log_masses.push_back(static_cast<float>(log_mass(low, high, center, dimension.width)));
   }
   for (std::size_t k = 0; k < count_; ++k) logs[k] += log_masses[dimension.grid_indices[k]];

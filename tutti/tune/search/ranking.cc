@@ -105,10 +105,12 @@ void split_best(const History& history, std::vector<std::int64_t>& numbers, std:
   std::nth_element(order.begin(), middle, order.end(), [&](std::size_t a, std::size_t b) {
     return std::tie(ranks[a], numbers[a]) < std::tie(ranks[b], numbers[b]);
   });
-  std::sort(order.begin(), middle);
-  std::sort(middle, order.end());
-  std::vector<std::int64_t> split;
-  for (const std::size_t i : order) split.push_back(numbers[i]);
+  std::vector<bool> is_best(numbers.size(), false);
+  for (auto at = order.begin(); at != middle; ++at) is_best[*at] = true;
+  std::vector<std::int64_t> split, others;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    (is_best[i] ? split : others).push_back(numbers[i]);
+  split.insert(split.end(), others.begin(), others.end());
   numbers = std::move(split);
 }
 

@@ -16,7 +16,7 @@ std::vector<int> front_ranks(const History& history, const std::vector<std::int6
 std::vector<double> crowding_distances(const History& history,
                                        const std::vector<std::int64_t>& numbers);
 
-// Moves the best `count` of the finished trials `numbers` to its beginning; the order of both parts is ascending. Best
+// Moves the best `count` of the finished trials `numbers` to its beginning; both parts keep their order. Best
 // first: complete by loss (front and crowding distance if there are several objectives), pruned by last step and then
 // report, infeasible by violation.
 void split_best(const History& history, std::vector<std::int64_t>& numbers, std::size_t count);

@@ -96,7 +96,8 @@ class TpeSampler : public Sampler {
     std::uint64_t hash = 0;
     for (const Trial& trial : history.trials()) {
       const auto at = static_cast<std::size_t>(trial.number);
-      if (trial.is_informative() && !std::isnan(positions[at])) hash = mixed_seed(hash, at);
+      if (trial.is_informative() && !std::isnan(positions[at]))
+        hash = (hash ^ (at + 1)) * 0x100000001b3;  // FNV-1a
     }
     return hash;
   }
