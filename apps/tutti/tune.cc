@@ -119,6 +119,8 @@ int search(const TuneRequest& request) {
     fmt::print("{} interrupted trial{} will start again.\n", recovered, recovered == 1 ? "" : "s");
   }
   const bool is_complete = tuner.run(signals.get());
+  while (signals.take() != 0) {  // a signal that stays pending would end this process now
+  }
   progress.close();
   const tune::History history = study.history();
   if (const std::string reason = study.reason(); !reason.empty() && !request.is_quiet)

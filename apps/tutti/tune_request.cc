@@ -82,7 +82,7 @@ void check_values(const OptionTable& table, const tune::Parameter& parameter) {
 // The command of a trial of a case: one training run in the directory of the trial.
 void set_case(const std::string& name, const Settings& settings, tune::StudySpec& spec) {
   const std::string program = (os::prefix() / "bin/tutti").string();
-  spec.command = {program, "train", name, "--set=runs={directory}"};
+  spec.command = {program, "train", name};
   for (const auto& [option, value] : settings) {
     Options(models::find_case(name).table()).set(option, value, "--set");
     spec.command.push_back(fmt::format("--set={}={}", option, value));
@@ -90,6 +90,7 @@ void set_case(const std::string& name, const Settings& settings, tune::StudySpec
   for (const tune::Parameter& parameter : spec.space) {
     spec.command.push_back(fmt::format("--set={}={{{}}}", parameter.name, parameter.name));
   }
+  spec.command.emplace_back("--set=runs={directory}");
   spec.resume_command = {program, "train", "--resume", "{run}"};
 }
 
@@ -171,6 +172,15 @@ void add_arguments(CLI::App& app, Arguments& arguments) {
       "options.");
 }
 
+// Trials run in directories of their own, so words that name a file in `base`, such as train.py, become absolute paths.
+void make_files_absolute(const fs::path& base, std::vector<std::string>& command) {
+  for (std::string& word : command) {
+    const fs::path file = base / word;
+    if (!word.empty() && fs::path(word).is_relative() && fs::is_regular_file(file))
+      word = fs::absolute(file).string();
+  }
+}
+
 void resume(const Arguments& arguments, TuneRequest& request) {
   request.resumes = true;
   request.folder = arguments.resumes;
@@ -190,6 +200,7 @@ void start(const Arguments& arguments, TuneRequest& request) {
     spec = std::move(text.spec);
     case_name = text.case_name;
     settings = std::move(text.settings);
+    make_files_absolute(fs::absolute(arguments.what).parent_path(), spec.command);
   } else {
     case_name = arguments.what;
   }
@@ -208,7 +219,10 @@ void start(const Arguments& arguments, TuneRequest& request) {
     for (const tune::Parameter& parameter : spec.space) check_values(table, parameter);
     set_case(case_name, settings, spec);
   }
-  if (!arguments.command.empty()) spec.command = arguments.command;
+  if (!arguments.command.empty()) {
+    spec.command = arguments.command;
+    make_files_absolute(fs::current_path(), spec.command);
+  }
   if (spec.name.empty()) spec.name = !case_name.empty() ? case_name : "study";
 }
 

@@ -18,6 +18,7 @@ constexpr std::size_t kLocalSearches = 4;
 constexpr int kMostEvaluations = 40;  // per local search
 constexpr int kRounds = 2;            // of discrete and continuous coordinates in turn
 constexpr double kMostValues = 64;    // of a discrete coordinate that are all tried
+constexpr double kSamePoint = 1e-6;   // distance along every coordinate
 constexpr double kMillsSeries = 25;   // from here on the asymptotic series is exact
 constexpr double kSqrtHalf = 0.70710678118654752, kLogSqrtTwoPi = 0.91893853320467274;
 
@@ -173,6 +174,13 @@ void improve_continuous(const Acquisition& acquisition, const Space& space, Vect
   for (std::size_t i = 0; i < at.size(); ++i) point[columns[i]] = std::clamp(at[i], 0.0, 1.0);
 }
 
+bool is_row_of(const MatrixXd& rows, const VectorXd& point) {
+  for (Index i = 0; i < rows.rows(); ++i) {
+    if ((rows.row(i).transpose() - point).cwiseAbs().maxCoeff() < kSamePoint) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 double log_improvement(double z) {
@@ -225,25 +233,33 @@ double Acquisition::value_at(const VectorXd& point, VectorXd& gradient) const {
 }
 
 VectorXd maximize(const Acquisition& acquisition, const Space& space, const MatrixXd& incumbents,
-                  Random& random) {
+                  const MatrixXd& excluded, Random& random) {
   const MatrixXd points = candidates(space, incumbents, random);
   const VectorXd values = acquisition.values(points);
   std::vector<Index> order(static_cast<std::size_t>(points.rows()));
   std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + kLocalSearches, order.end(),
-                    [&](Index a, Index b) { return values[a] > values[b]; });
-  MatrixXd results(static_cast<Index>(kLocalSearches), points.cols());
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return values[a] > values[b]; });
+  std::vector<VectorXd> results;
   for (std::size_t i = 0; i < kLocalSearches; ++i) {
     VectorXd point = points.row(order[i]).transpose();
     for (int round = 0; round < kRounds; ++round) {
       improve_continuous(acquisition, space, point);
       improve_discrete(acquisition, space, point);
     }
-    results.row(static_cast<Index>(i)) = point.transpose();
+    results.push_back(std::move(point));
   }
-  Index best = 0;
-  acquisition.values(results).maxCoeff(&best);
-  return results.row(best).transpose();
+  const auto value_of = [&](const VectorXd& point) {
+    return acquisition.values(point.transpose())[0];
+  };
+  std::stable_sort(results.begin(), results.end(),
+                   [&](const VectorXd& a, const VectorXd& b) { return value_of(a) > value_of(b); });
+  for (const VectorXd& point : results) {
+    if (!is_row_of(excluded, point)) return point;
+  }
+  for (const Index i : order) {
+    if (!is_row_of(excluded, points.row(i).transpose())) return points.row(i).transpose();
+  }
+  return results.front();  // a small grid, all of which has been observed
 }
 
 }  // namespace tutti::tune

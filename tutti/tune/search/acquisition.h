@@ -28,8 +28,10 @@ struct Acquisition {
 };
 
 // The best point that was found: random points and points near `incumbents` (rows) are compared, and a local search
-// starts from the best of them. Discrete coordinates are the middle of the interval of a value.
+// starts from the best of them. Discrete coordinates are the middle of the interval of a value. None of the rows of
+// `excluded`, unless there is no other point.
 Eigen::VectorXd maximize(const Acquisition& acquisition, const Space& space,
-                         const Eigen::MatrixXd& incumbents, Random& random);
+                         const Eigen::MatrixXd& incumbents, const Eigen::MatrixXd& excluded,
+                         Random& random);
 
 }  // namespace tutti::tune

@@ -65,7 +65,8 @@ TEST(Acquisition, MaximumIsNearTheMinimumOfTheObjective) {
   const Acquisition acquisition{&process, data.values.minCoeff()};
   Random random(1);
   const Space space = {parse_parameter("x=0.0..1.0"), parse_parameter("y=0.0..1.0:0.1")};
-  const VectorXd point = maximize(acquisition, space, data.inputs.points.topRows(1), random);
+  const VectorXd point =
+      maximize(acquisition, space, data.inputs.points.topRows(1), data.inputs.points, random);
   EXPECT_NEAR(point[0], 0.3, 0.15);
   EXPECT_NEAR(point[1], 0.3, 0.15);
   const Distribution& grid = space[1].distribution;
@@ -82,7 +83,9 @@ TEST(Acquisition, ConstraintMovesTheMaximum) {
   const Acquisition acquisition{&objective, data.values.minCoeff() + 0.5, {constraint}, {0}};
   Random random(1);
   const Space space = {parse_parameter("x=0.0..1.0"), parse_parameter("y=0.0..1.0")};
-  EXPECT_GT(maximize(acquisition, space, data.inputs.points.topRows(1), random)[0], 0.6);
+  EXPECT_GT(
+      maximize(acquisition, space, data.inputs.points.topRows(1), data.inputs.points, random)[0],
+      0.6);
 }
 
 }  // namespace

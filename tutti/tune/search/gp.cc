@@ -1,8 +1,8 @@
 // Bayesian optimisation with Gaussian processes.
 //
-// 1. A Gaussian process is fitted to the losses of the complete trials. The losses are first transformed to be as close
-//    to normal as a power transform makes them (Yeo-Johnson), so a few very bad trials do not hide the differences
-//    between good ones.
+// 1. A Gaussian process is fitted to the losses of the complete and pruned trials. The losses are first transformed to
+//    be as close to normal as a power transform makes them (Yeo-Johnson), so a few very bad trials do not hide the
+//    differences between good ones.
 // 2. Running trials are taken as observed with their predicted loss, so parallel trials are not drawn to one point.
 // 3. The next trial maximizes the log expected improvement. With constraints, it is multiplied by the probability that
 //    they hold. Several objectives are combined by random weights, new ones for each trial (ParEGO).
@@ -39,28 +39,54 @@ Index fitted_trials(Index count) {
   return fitted;
 }
 
+// A pruned trial counts with its last report. It would have ended with a better value, but it was behind others.
+bool is_observed(const Trial& trial) {
+  const bool has_report = !trial.reports.empty() && !std::isnan(trial.reports.back().value);
+  return trial.state == TrialState::kComplete || (trial.state == TrialState::kPruned && has_report);
+}
+
+double observed_loss(const History& history, const Trial& trial, std::size_t objective) {
+  return trial.state == TrialState::kComplete ? history.loss(trial, objective)
+                                              : history.signed_report(trial.reports.back().value);
+}
+
+// Replaces infinite losses by the worst or best finite one.
+void make_finite(Eigen::Ref<VectorXd> losses) {
+  double low = 0, high = 0;
+  bool is_first = true;
+  for (const double loss : losses) {
+    if (!std::isfinite(loss)) continue;
+    low = is_first ? loss : std::min(low, loss);
+    high = is_first ? loss : std::max(high, loss);
+    is_first = false;
+  }
+  for (double& loss : losses) {
+    if (!std::isfinite(loss)) loss = loss > 0 ? high : low;
+  }
+}
+
 class GpSampler : public Sampler {
  public:
   GpSampler(const GpOptions& options, std::uint64_t seed)
       : Sampler(seed), options_(options), startup_(make_sobol_sampler(seed)) {}
 
   Suggestion suggest(const History& history, const Space& space, std::int64_t number) override {
-    Numbers complete;
+    Numbers observed;
     for (const Trial& trial : history.trials()) {
-      if (trial.state == TrialState::kComplete) complete.push_back(trial.number);
+      if (is_observed(trial)) observed.push_back(trial.number);
     }
     if (space.empty()) return {};
-    if (complete.size() < startup_trials(space)) return startup_->suggest(history, space, number);
+    if (observed.size() < startup_trials(space)) return startup_->suggest(history, space, number);
     Random random = random_for(seed(), number, space);
-    VectorXd losses = scalar_losses(history, complete, random);
-    keep_informative(complete, losses);
-    const GpInputs inputs = inputs_of(history, space, complete);
+    VectorXd losses = scalar_losses(history, observed, random);
+    keep_informative(observed, losses);
+    const GpInputs inputs = inputs_of(history, space, observed);
     const Index fitted = fitted_trials(losses.size());
     const VectorXd values = power_transformed(losses);
     GaussianProcess objective(inputs, values,
                               parameters_for(0, inputs, power_transformed(losses.head(fitted))));
     Acquisition acquisition{&objective};
-    add_constraints(history, complete, inputs, acquisition);
+    add_constraints(history, observed, inputs, acquisition);
     const Numbers running = running_trials(history, number);
     if (!running.empty()) {
       const MatrixXd points = inputs_of(history, space, running).points;
@@ -69,8 +95,9 @@ class GpSampler : public Sampler {
         constraint = constraint.with_predicted(points);
       }
     }
-    set_best(history, complete, values, acquisition);
-    const VectorXd point = maximize(acquisition, space, incumbents(inputs, values), random);
+    set_best(history, observed, values, acquisition);
+    const VectorXd point =
+        maximize(acquisition, space, incumbents(inputs, values), inputs.points, random);
     return {values_of(space, point)};
   }
 
@@ -99,8 +126,9 @@ class GpSampler : public Sampler {
     for (Index i = 0; i < count; ++i) {
       const Trial& trial = history.trial(numbers[static_cast<std::size_t>(i)]);
       for (Index j = 0; j < objectives; ++j)
-        losses(i, j) = history.loss(trial, static_cast<std::size_t>(j));
+        losses(i, j) = observed_loss(history, trial, static_cast<std::size_t>(j));
     }
+    for (Index j = 0; j < objectives; ++j) make_finite(losses.col(j));
     if (objectives == 1) return losses.col(0);
     VectorXd weights(objectives);
     for (Index j = 0; j < objectives; ++j) weights[j] = -std::log(1 - random.uniform());
