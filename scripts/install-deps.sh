@@ -75,6 +75,7 @@ python3-torch          test   tests of torch_backend and of training scripts
 python3-h5py           test   examples and tests: HDF5 files from Python
 libgloo-dev            test   baseline of the benchmarks
 liblinear-tools        test   baseline of the benchmarks of linear models
+python3-optuna         test   baseline of the benchmarks of hyper-parameter search
 python3-xgboost        test   baseline of the benchmarks of trees
 python3-sphinx         docs   the documentation site
 python3-myst-parser    docs   Markdown pages in the site
@@ -140,7 +141,7 @@ install_peers() {
   "$folder/bin/python3" -m pip list --format freeze 2>/dev/null | grep -iE "^($(echo "$peers" | tr ' ' '|'))=="
 }
 
-peers="scikit-learn scikit-learn-intelex xgboost lightgbm catboost"
+peers="optuna scikit-learn scikit-learn-intelex xgboost lightgbm catboost"
 groups="build test docs deep"
 only_check=
 with_peers=

@@ -7,6 +7,7 @@
 #include "bench/lms/lms.h"
 #include "bench/summary/summary.h"
 #include "bench/train/train.h"
+#include "bench/tune/tune.h"
 #include "tutti/os/environment.h"
 
 namespace tutti::app {
@@ -25,6 +26,7 @@ int run_bench(int argc, char** argv) {
        run_in_learn_program},
       {"train", "training steps of a case compared with DistributedDataParallel",
        bench::run_train_bench},
+      {"tune", "hyper-parameter search compared with Optuna", bench::run_tune_bench},
   };
   os::set_openblas_kernels();  // baselines run at their best settings
   try {

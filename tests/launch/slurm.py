@@ -75,19 +75,19 @@ class Slurm:
     def daemon(self, name, *arguments):
         program = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
         with open(self.folder / f"{name}.out", "w") as out:
-            self.daemons.append(subprocess.Popen([program, *map(str, words)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            self.daemons.append(subprocess.Popen([program, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                                  env={**os.environ, **self.environment}))
 
     def command(self, *arguments):
-        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **self.environment}, timeout=20)
+        done = subprocess.run(arguments, capture_output=True, text=True, env={**os.environ, **self.environment}, timeout=20)
         return done.stdout
 
     def wait_for(self, condition, what):
         deadline = time.monotonic() + READY_SECONDS
         while not condition():
             if time.monotonic() > deadline or any(daemon.poll() is not None for daemon in self.daemons):
-                words = "".join(path.read_text(errors="replace")[-600:] for path in self.folder.glob("*.out"))
-                raise RuntimeError(f"no {what}: {words}")
+                output = "".join(path.read_text(errors="replace")[-600:] for path in self.folder.glob("*.out"))
+                raise RuntimeError(f"no {what}: {output}")
             time.sleep(0.05)
 
     def stop(self):

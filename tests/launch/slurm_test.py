@@ -14,9 +14,10 @@ from ddlrun import Run
 DDLRUN = str(Path(sys.argv.pop(1)).resolve())
 SHOW = 'echo "$RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE, job $SLURM_JOB_ID"'
 
+
 class UnderSlurm(unittest.TestCase):
-    def start(self, tasks, *words):
-        run = Run(DDLRUN, *words, before=["salloc", "--quiet", "-n", str(tasks)], environment=slurm.run_tests.slurm.environment)
+    def start(self, tasks, *arguments):
+        run = Run(DDLRUN, *arguments, before=["salloc", "--quiet", "-n", str(tasks)], environment=slurm.run_tests.slurm.environment)
         self.addCleanup(run.close)
         return run
 

@@ -111,8 +111,8 @@ struct StudyFile::Database {
     const int version = db.execAndGet("PRAGMA user_version").getInt();
     if (db.execAndGet("PRAGMA application_id").getInt() != kApplicationId) {
       throw IoError("DDL-10-21",
-                    fmt::format("{} is a database, but not a study file. Import studies "
-                                "of Optuna with `tutti tune import`.",
+                    fmt::format("{} is a database, but not a study file. Studies of Optuna "
+                                "can be imported: tutti.tune.import_optuna.",
                                 path.string()));
     }
     if (version > kSchemaVersion) {
