@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tutti/core/mutex.h"
@@ -34,6 +35,8 @@ class Study {
   // The value of a parameter of a running trial. Asking again for the same parameter returns the same value. Throws
   // ConfigError: DDL-10-25 if it was asked for with another kind of distribution or other choices.
   double suggest(std::int64_t number, const std::string& name, const Distribution& distribution);
+  // Records a value that the caller has drawn, which may be outside of the distribution. Throws as suggest().
+  void set_parameter(std::int64_t number, const std::string& name, const Distribution& distribution, double value);
   // An intermediate value of the first objective.
   void report(std::int64_t number, std::int64_t step, double value);
   bool should_prune(std::int64_t number);
@@ -57,6 +60,12 @@ class Study {
   std::size_t size();
   // A copy that does not change.
   History history();
+  // Returns use(history). No other thread changes the history meanwhile; `use` must not call this study.
+  template <class Use>
+  auto inspect(const Use& use) {
+    const MutexLock lock(mutex_);
+    return use(std::as_const(history_));
+  }
   void replace_sampler(std::shared_ptr<Sampler> sampler);
   void replace_pruner(std::shared_ptr<Pruner> pruner);
 
@@ -70,6 +79,8 @@ class Study {
   Trial& running(std::int64_t number) TUTTI_REQUIRES(mutex_);
   void draw_together(Trial& trial, const Space& space) TUTTI_REQUIRES(mutex_);
   double draw(const Trial& trial, const std::string& name, const Distribution& distribution)
+      TUTTI_REQUIRES(mutex_);
+  void check_known(const Trial& trial, const std::string& name, const Distribution& distribution)
       TUTTI_REQUIRES(mutex_);
   void store(const std::vector<TrialChange>& changes) TUTTI_REQUIRES(mutex_);
 

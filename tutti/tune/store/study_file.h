@@ -33,7 +33,7 @@ struct TrialChange {
 };
 
 // Functions throw IoError: DDL-10-22 if the disk is full or fails (the file keeps its last state), DDL-10-21 if the file
-// is not a study file or damaged. Not thread-safe.
+// is not a study file or damaged. Thread-safe.
 class StudyFile {
  public:
   enum class Access { kRead, kWrite };
