@@ -3,6 +3,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <limits>
@@ -122,6 +123,15 @@ struct StudyFile::Database {
     }
   }
 
+  // A connection must not be used by two processes.
+  void check_process() const {
+    if (getpid() == process) return;
+    throw ConfigError("DDL-10-20",
+                      fmt::format("This process was forked from the one that runs studies in {}. Ask for trials and "
+                                  "report results in the parent process.",
+                                  path.string()));
+  }
+
   // Prepared once, then reused. Valid until the next call with the same text.
   SQLite::Statement& statement(const char* sql) {
     const auto [at, is_new] = statements.try_emplace(sql);
@@ -218,6 +228,7 @@ struct StudyFile::Database {
   }
 
   Mutex mutex;  // held while a statement is in use
+  pid_t process = getpid();
   std::filesystem::path path;
   std::unique_ptr<os::FileLock> lock;
   SQLite::Database db;
@@ -242,6 +253,7 @@ const std::filesystem::path& StudyFile::path() const {
 
 std::vector<StudyRecord> StudyFile::studies() try {
   const MutexLock lock(database_->mutex);
+  database_->check_process();
   std::vector<StudyRecord> records;
   SQLite::Statement& row = database_->statement("SELECT id, name, directions, settings, created FROM studies ORDER BY id");
   while (row.executeStep()) {
@@ -265,6 +277,7 @@ StudyRecord StudyFile::create(const std::string& name, const std::vector<Directi
   }
   {
     const MutexLock lock(database_->mutex);
+    database_->check_process();
     SQLite::Statement& row =
         database_->statement("INSERT INTO studies (name, directions, settings, created) VALUES (?, ?, ?, ?)");
     row.bind(1, name);
@@ -291,6 +304,7 @@ StudyRecord StudyFile::find(const std::string& name) {
 void StudyFile::remove(const std::string& name) try {
   const StudyRecord record = find(name);
   const MutexLock lock(database_->mutex);
+  database_->check_process();
   SQLite::Statement& row = database_->statement("DELETE FROM studies WHERE id = ?");
   row.bind(1, record.id);
   row.exec();
@@ -300,6 +314,7 @@ void StudyFile::remove(const std::string& name) try {
 
 History StudyFile::load(const StudyRecord& study) try {
   const MutexLock lock(database_->mutex);
+  database_->check_process();
   History history(study.directions);
   const auto rows = [&](const char* sql) -> SQLite::Statement& {
     SQLite::Statement& statement = database_->statement(sql);
@@ -351,6 +366,7 @@ History StudyFile::load(const StudyRecord& study) try {
 
 void StudyFile::apply(const StudyRecord& study, const std::vector<TrialChange>& changes) try {
   const MutexLock lock(database_->mutex);
+  database_->check_process();
   SQLite::Transaction transaction(database_->db);
   for (const TrialChange& change : changes) database_->store(study.id, change);
   transaction.commit();
@@ -369,6 +385,7 @@ void StudyFile::apply(const StudyRecord& study, const std::vector<TrialChange>& 
 
 Attributes StudyFile::attributes(const StudyRecord& study, bool is_system) try {
   const MutexLock lock(database_->mutex);
+  database_->check_process();
   Attributes attributes;
   SQLite::Statement& row =
       database_->statement("SELECT key, json FROM attributes WHERE study = ? AND number = ? AND is_system = ?");
@@ -384,6 +401,7 @@ Attributes StudyFile::attributes(const StudyRecord& study, bool is_system) try {
 void StudyFile::set_attribute(const StudyRecord& study, bool is_system, const std::string& key,
                               const std::string& json) try {
   const MutexLock lock(database_->mutex);
+  database_->check_process();
   database_->store_attribute(study.id, kStudyAttribute, is_system, key, json);
 } catch (const SQLite::Exception& error) {
   report(path(), error);
