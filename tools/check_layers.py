@@ -70,6 +70,7 @@ MAY_INCLUDE = {
     "tune": ["core"],
     "tune/search": ["tune", "core"],
     "tune/prune": ["tune", "core"],
+    "tune/importance": ["tune", "core"],
     "tune/store": ["tune/prune", "tune/search", "tune", "os", "core"],
     "tune/run": ["tune/store", "tune/prune", "tune/search", "tune", "runs", "os", "core"],
     "lms": ["plot", "core"],

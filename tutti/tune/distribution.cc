@@ -158,7 +158,9 @@ Distribution checked(const std::string& name, Distribution distribution) {
   if (distribution.is_discrete()) {
     const double steps =
         std::floor((distribution.high - distribution.low) / distribution.step + 1e-8);
-    distribution.high = distribution.low + steps * distribution.step;
+    const double last = distribution.low + steps * distribution.step;
+    // Keeps a limit that the last value reaches but for rounding, such as 10.2 from -10.2 in steps of 0.1.
+    if (std::abs(last - distribution.high) > 1e-8 * distribution.step) distribution.high = last;
   }
   return distribution;
 }
