@@ -49,7 +49,8 @@ std::size_t cell_of(const Distribution& distribution, double value, std::size_t 
 double scott_bandwidth(const std::vector<double>& counts) {
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
   double mean = 0, variance = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) mean += counts[i] * static_cast<double>(i) / total;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    mean += counts[i] * static_cast<double>(i) / total;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     variance += counts[i] * std::pow(static_cast<double>(i) - mean, 2) / std::max(total - 1, 1.0);
   }
@@ -62,7 +63,8 @@ double scott_bandwidth(const std::vector<double>& counts) {
     return static_cast<double>(counts.size() - 1);
   };
   const double quartiles = (quantile(0.75) - quantile(0.25)) / 1.34;
-  return std::max(1.059 * std::min(std::sqrt(variance), quartiles) * std::pow(total, -0.2), kSmallestBandwidth);
+  return std::max(1.059 * std::min(std::sqrt(variance), quartiles) * std::pow(total, -0.2),
+                  kSmallestBandwidth);
 }
 
 // Adds a normal distribution that is truncated to the range of the cells.
@@ -78,11 +80,13 @@ void add_normal(Density& density, double mean, double deviation, double weight) 
 Density density_of(const Distribution& distribution, const Column& column, const Numbers& numbers) {
   const std::size_t cells = cells_of(distribution);
   std::vector<double> counts(cells, 0);
-  for (const std::size_t number : numbers) ++counts[cell_of(distribution, column.values[number], cells)];
+  for (const std::size_t number : numbers)
+    ++counts[cell_of(distribution, column.values[number], cells)];
   const double total = static_cast<double>(numbers.size()) + 1;
   Density density(cells, 0);
   if (distribution.is_categorical()) {
-    for (std::size_t i = 0; i < cells; ++i) density[i] = (counts[i] + 1 / static_cast<double>(cells)) / total;
+    for (std::size_t i = 0; i < cells; ++i)
+      density[i] = (counts[i] + 1 / static_cast<double>(cells)) / total;
     return density;
   }
   const double bandwidth = scott_bandwidth(counts);
@@ -102,13 +106,15 @@ double pearson_divergence(const Density& p, const Density& q) {
   return sum;
 }
 
-std::vector<const Column*> columns_of(const History& history, const std::vector<std::string>& names) {
+std::vector<const Column*> columns_of(const History& history,
+                                      const std::vector<std::string>& names) {
   std::vector<const Column*> columns;
   for (const std::string& name : names) {
     const Column* column = history.column(name);
     if (!column) {
-      throw ConfigError("DDL-10-08", fmt::format("No trial has the parameter '{}'. Parameters of the study: {}.", name,
-                                                 fmt::join(history.column_names(), ", ")));
+      throw ConfigError("DDL-10-08",
+                        fmt::format("No trial has the parameter '{}'. Parameters of the study: {}.",
+                                    name, fmt::join(history.column_names(), ", ")));
     }
     columns.push_back(column);
   }
@@ -120,7 +126,8 @@ std::vector<std::string> common_parameters(const History& history) {
   std::erase_if(names, [&](const std::string& name) {
     const Column& column = *history.column(name);
     return std::any_of(history.trials().begin(), history.trials().end(), [&](const Trial& trial) {
-      return trial.state == TrialState::kComplete && std::isnan(column.values[static_cast<std::size_t>(trial.number)]);
+      return trial.state == TrialState::kComplete &&
+             std::isnan(column.values[static_cast<std::size_t>(trial.number)]);
     });
   });
   std::sort(names.begin(), names.end());
@@ -129,24 +136,32 @@ std::vector<std::string> common_parameters(const History& history) {
 
 }  // namespace
 
-std::vector<Importance> parameter_importances(const History& history, const ImportanceOptions& options) {
-  const std::vector<std::string> names = options.parameters.empty() ? common_parameters(history) : options.parameters;
+std::vector<Importance> parameter_importances(const History& history,
+                                              const ImportanceOptions& options) {
+  const std::vector<std::string> names =
+      options.parameters.empty() ? common_parameters(history) : options.parameters;
   const std::vector<const Column*> columns = columns_of(history, names);
   const auto loss = [&](std::size_t number) {
-    return options.losses.empty() ? history.loss(history.trials()[number], options.objective) : options.losses[number];
+    return options.losses.empty() ? history.loss(history.trials()[number], options.objective)
+                                  : options.losses[number];
   };
   Numbers all;
   for (std::size_t i = 0; i < history.trials().size(); ++i) {
-    const bool has_all = std::none_of(columns.begin(), columns.end(),
-                                      [&](const Column* column) { return std::isnan(column->values[i]); });
-    if (has_all && history.trials()[i].state == TrialState::kComplete && std::isfinite(loss(i))) all.push_back(i);
+    const bool has_all = std::none_of(columns.begin(), columns.end(), [&](const Column* column) {
+      return std::isnan(column->values[i]);
+    });
+    if (has_all && history.trials()[i].state == TrialState::kComplete && std::isfinite(loss(i)))
+      all.push_back(i);
   }
   std::vector<Importance> importances;
   for (const std::string& name : names) importances.push_back({name, 0});
   if (all.size() <= kFewestBest) return importances;
-  std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return loss(a) < loss(b); });
-  const auto best_count = static_cast<std::size_t>(options.best_fraction * static_cast<double>(all.size()));
-  const Numbers best(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::max(best_count, kFewestBest)));
+  std::stable_sort(all.begin(), all.end(),
+                   [&](std::size_t a, std::size_t b) { return loss(a) < loss(b); });
+  const auto best_count =
+      static_cast<std::size_t>(options.best_fraction * static_cast<double>(all.size()));
+  const Numbers best(all.begin(),
+                     all.begin() + static_cast<std::ptrdiff_t>(std::max(best_count, kFewestBest)));
   double sum = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Distribution& distribution = *columns[i]->distribution;

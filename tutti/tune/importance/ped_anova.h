@@ -15,14 +15,16 @@ struct Importance {
 
 struct ImportanceOptions {
   std::size_t objective = 0;
-  double best_fraction = 0.1;            // of the complete trials, at least 2 trials
+  double best_fraction = 0.1;                // of the complete trials, at least 2 trials
   std::vector<std::string> parameters = {};  // empty: those that every complete trial has
-  std::vector<double> losses = {};  // by number of the trial, smaller is better; empty: the losses of the objective
-  bool is_normalised = true;        // the sum is 1, unless all are 0
+  std::vector<double> losses =
+      {};  // by number of the trial, smaller is better; empty: the losses of the objective
+  bool is_normalised = true;  // the sum is 1, unless all are 0
 };
 
 // PED-ANOVA. Largest first. Of trials without a parameter that is asked for, none is used. All values are 0 if there are
 // fewer than 3 complete trials. Throws ConfigError (DDL-10-08) for a parameter that no complete trial has.
-std::vector<Importance> parameter_importances(const History& history, const ImportanceOptions& options = {});
+std::vector<Importance> parameter_importances(const History& history,
+                                              const ImportanceOptions& options = {});
 
 }  // namespace tutti::tune

@@ -12,7 +12,8 @@ namespace {
 using testing::HasSubstr;
 
 // Trials of x, y and kind whose value is 100 (x - 0.3)^2, so only x matters.
-History trials_of_x(std::size_t count, const std::vector<Direction>& directions = {Direction::kMinimize}) {
+History trials_of_x(std::size_t count,
+                    const std::vector<Direction>& directions = {Direction::kMinimize}) {
   History history(directions);
   Random random(1);
   for (std::size_t i = 0; i < count; ++i) {
@@ -20,10 +21,12 @@ History trials_of_x(std::size_t count, const std::vector<Direction>& directions 
     const double x = random.uniform();
     history.set_parameter(number, "y", Distribution::real(0, 1), random.uniform());
     history.set_parameter(number, "x", Distribution::real(0, 1), x);
-    history.set_parameter(number, "kind", Distribution::categorical({"1", "2"}), static_cast<double>(random.below(2)));
+    history.set_parameter(number, "kind", Distribution::categorical({"1", "2"}),
+                          static_cast<double>(random.below(2)));
     history.set_parameter(number, "single", Distribution::integer(3, 3), 3);
     const double value = 100 * (x - 0.3) * (x - 0.3);
-    history.finish(number, TrialState::kComplete, {directions[0] == Direction::kMinimize ? value : -value}, 1);
+    history.finish(number, TrialState::kComplete,
+                   {directions[0] == Direction::kMinimize ? value : -value}, 1);
   }
   return history;
 }
@@ -53,7 +56,8 @@ TEST(PedAnova, FindsAChoiceThatMatters) {
     const std::int64_t number = history.add({});
     const auto kind = static_cast<double>(random.below(4));
     history.set_parameter(number, "kind", Distribution::categorical({"1", "2", "3", "4"}), kind);
-    history.set_parameter(number, "x", Distribution::real(1e-4, 1, true), 1e-4 + 0.9 * random.uniform());
+    history.set_parameter(number, "x", Distribution::real(1e-4, 1, true),
+                          1e-4 + 0.9 * random.uniform());
     history.finish(number, TrialState::kComplete, {kind == 2 ? 0.0 : 1.0}, 1);
   }
   EXPECT_EQ(parameter_importances(history).front().name, "kind");

@@ -30,16 +30,18 @@ std::optional<double> fixed_value(const Trial& trial, const std::string& name,
   if (!fixed.contains(name)) return std::nullopt;
   const Json& json = fixed[name];
   if (distribution.is_categorical()) {
-    const auto choice = std::find_if(distribution.choices.begin(), distribution.choices.end(),
-                                     [&](const std::string& text) { return Json::parse(text) == json; });
+    const auto choice =
+        std::find_if(distribution.choices.begin(), distribution.choices.end(),
+                     [&](const std::string& text) { return Json::parse(text) == json; });
     if (choice != distribution.choices.end()) {
       return static_cast<double>(choice - distribution.choices.begin());
     }
   } else if (json.is_number() && distribution.contains(json.get<double>())) {
     return json.get<double>();
   }
-  log::warning("Trial {}: the enqueued value {} of '{}' is not in its range. Another value is drawn.", trial.number,
-            json.dump(), name);
+  log::warning(
+      "Trial {}: the enqueued value {} of '{}' is not in its range. Another value is drawn.",
+      trial.number, json.dump(), name);
   return std::nullopt;
 }
 
@@ -48,21 +50,27 @@ void check_same_kind(const TrialParameter& known, const Distribution& distributi
                        known.distribution->is_log == distribution.is_log &&
                        known.distribution->choices == distribution.choices;
   if (!is_same) {
-    throw ConfigError("DDL-10-25", fmt::format("Parameter '{}' was a {} before and is a {} now. Use another name.",
-                                               known.name, to_json(*known.distribution), to_json(distribution)));
+    throw ConfigError(
+        "DDL-10-25",
+        fmt::format("Parameter '{}' was a {} before and is a {} now. Use another name.", known.name,
+                    to_json(*known.distribution), to_json(distribution)));
   }
 }
 
 void check_values(const History& history, TrialState state, const std::vector<double>& values) {
   if (state != TrialState::kComplete) return;
   if (values.size() != history.objectives()) {
-    throw ConfigError("DDL-10-27", fmt::format("The trial has {} values, but the study has {} objectives. Return one "
-                                               "number per objective.",
-                                               values.size(), history.objectives()));
+    throw ConfigError(
+        "DDL-10-27",
+        fmt::format("The trial has {} values, but the study has {} objectives. Return one "
+                    "number per objective.",
+                    values.size(), history.objectives()));
   }
   for (const double value : values) {
     if (std::isnan(value)) {
-      throw ConfigError("DDL-10-27", "A value of the trial is not a number (NaN). Return a number, or let the trial fail.");
+      throw ConfigError(
+          "DDL-10-27",
+          "A value of the trial is not a number (NaN). Return a number, or let the trial fail.");
     }
   }
 }
@@ -83,8 +91,10 @@ void Study::store(const std::vector<TrialChange>& changes) {
 Trial& Study::running(std::int64_t number) {
   const bool exists = number >= 0 && number < static_cast<std::int64_t>(history_.trials().size());
   if (!exists || history_.trial(number).state != TrialState::kRunning) {
-    throw ConfigError("DDL-10-26", fmt::format("Trial {} is not running: {}. Only a running trial can be changed.",
-                                               number, exists ? name_of(history_.trial(number).state) : "unknown number"));
+    throw ConfigError(
+        "DDL-10-26",
+        fmt::format("Trial {} is not running: {}. Only a running trial can be changed.", number,
+                    exists ? name_of(history_.trial(number).state) : "unknown number"));
   }
   return history_.details(number);
 }
@@ -92,8 +102,9 @@ Trial& Study::running(std::int64_t number) {
 std::int64_t Study::ask(const Space& space) {
   const MutexLock lock(mutex_);
   const std::vector<Trial>& trials = history_.trials();
-  const auto waiting = std::find_if(trials.begin(), trials.end(),
-                                    [](const Trial& one) { return one.state == TrialState::kWaiting; });
+  const auto waiting = std::find_if(trials.begin(), trials.end(), [](const Trial& one) {
+    return one.state == TrialState::kWaiting;
+  });
   const std::int64_t number = waiting != trials.end() ? waiting->number : history_.add({});
   Trial& trial = history_.details(number);
   trial.state = TrialState::kRunning;
@@ -122,7 +133,8 @@ void Study::draw_together(Trial& trial, const Space& space) {
     trial.system_attributes[key] = value;
   }
   for (std::size_t i = 0; i < joint.size(); ++i) {
-    if (const auto fixed = fixed_value(trial, joint[i].name, joint[i].distribution)) suggestion.values[i] = *fixed;
+    if (const auto fixed = fixed_value(trial, joint[i].name, joint[i].distribution))
+      suggestion.values[i] = *fixed;
   }
   if (space.empty()) {
     joint_draws_[trial.number] = {joint, suggestion.values};
@@ -130,7 +142,9 @@ void Study::draw_together(Trial& trial, const Space& space) {
   }
   const std::vector<bool> active = active_parameters(joint, suggestion.values);
   for (std::size_t i = 0; i < joint.size(); ++i) {
-    if (active[i]) history_.set_parameter(trial.number, joint[i].name, joint[i].distribution, suggestion.values[i]);
+    if (active[i])
+      history_.set_parameter(trial.number, joint[i].name, joint[i].distribution,
+                             suggestion.values[i]);
   }
 }
 
@@ -142,7 +156,8 @@ double Study::draw(const Trial& trial, const std::string& name, const Distributi
     for (std::size_t i = 0; i < joint->second.space.size(); ++i) {
       const Parameter& parameter = joint->second.space[i];
       if (parameter.name == name && parameter.distribution.kind == distribution.kind &&
-          parameter.distribution.choices == distribution.choices && distribution.contains(joint->second.values[i])) {
+          parameter.distribution.choices == distribution.choices &&
+          distribution.contains(joint->second.values[i])) {
         return joint->second.values[i];
       }
     }
@@ -150,13 +165,16 @@ double Study::draw(const Trial& trial, const std::string& name, const Distributi
   return sampler_->suggest_alone(history_, {name, distribution}, trial.number);
 }
 
-void Study::check_known(const Trial& trial, const std::string& name, const Distribution& distribution) {
+void Study::check_known(const Trial& trial, const std::string& name,
+                        const Distribution& distribution) {
   if (const TrialParameter* known = trial.find(name)) check_same_kind(*known, distribution);
   const Column* column = history_.column(name);
-  if (column && column->distribution) check_same_kind({name, column->distribution, 0}, distribution);
+  if (column && column->distribution)
+    check_same_kind({name, column->distribution, 0}, distribution);
 }
 
-double Study::suggest(std::int64_t number, const std::string& name, const Distribution& distribution) {
+double Study::suggest(std::int64_t number, const std::string& name,
+                      const Distribution& distribution) {
   const Distribution valid = checked(name, distribution);
   const MutexLock lock(mutex_);
   Trial& trial = running(number);
@@ -168,8 +186,8 @@ double Study::suggest(std::int64_t number, const std::string& name, const Distri
   return value;
 }
 
-void Study::set_parameter(std::int64_t number, const std::string& name, const Distribution& distribution,
-                          double value) {
+void Study::set_parameter(std::int64_t number, const std::string& name,
+                          const Distribution& distribution, double value) {
   const Distribution valid = checked(name, distribution);
   const MutexLock lock(mutex_);
   Trial& trial = running(number);
@@ -208,7 +226,8 @@ void Study::set_constraints(std::int64_t number, const std::vector<double>& cons
   store({{.trial = &trial, .has_state = true}});
 }
 
-void Study::set_attribute(std::int64_t number, bool is_system, const std::string& key, const std::string& json) {
+void Study::set_attribute(std::int64_t number, bool is_system, const std::string& key,
+                          const std::string& json) {
   const MutexLock lock(mutex_);
   Trial& trial = history_.details(number);
   (is_system ? trial.system_attributes : trial.user_attributes)[key] = json;
@@ -230,8 +249,10 @@ std::int64_t Study::add(const Trial& trial) {
   const Trial& added = history_.trial(number);
   std::vector<TrialChange> changes = {
       {.trial = &added, .has_state = true, .new_parameters = added.parameters.size()}};
-  for (const Report& report : added.reports) changes.push_back({.trial = &added, .report = &report});
-  for (const auto& [key, json] : added.user_attributes) changes.push_back({.trial = &added, .attribute = key});
+  for (const Report& report : added.reports)
+    changes.push_back({.trial = &added, .report = &report});
+  for (const auto& [key, json] : added.user_attributes)
+    changes.push_back({.trial = &added, .attribute = key});
   for (const auto& [key, json] : added.system_attributes) {
     changes.push_back({.trial = &added, .attribute = key, .is_system_attribute = true});
   }

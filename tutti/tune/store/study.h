@@ -36,7 +36,8 @@ class Study {
   // ConfigError: DDL-10-25 if it was asked for with another kind of distribution or other choices.
   double suggest(std::int64_t number, const std::string& name, const Distribution& distribution);
   // Records a value that the caller has drawn, which may be outside of the distribution. Throws as suggest().
-  void set_parameter(std::int64_t number, const std::string& name, const Distribution& distribution, double value);
+  void set_parameter(std::int64_t number, const std::string& name, const Distribution& distribution,
+                     double value);
   // An intermediate value of the first objective.
   void report(std::int64_t number, std::int64_t step, double value);
   bool should_prune(std::int64_t number);

@@ -88,9 +88,10 @@ struct StudyFile::Database {
 
   static SQLite::Database open(const std::filesystem::path& path, Access access) {
     const bool writes = access == Access::kWrite;
-    SQLite::Database db(path.string(),
-                        writes ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY,
-                        kBusyMilliseconds);
+    SQLite::Database db(
+        path.string(),
+        writes ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY,
+        kBusyMilliseconds);
     const bool is_empty = db.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
     if (writes && is_empty) {
       SQLite::Transaction transaction(db);
@@ -126,10 +127,12 @@ struct StudyFile::Database {
   // A connection must not be used by two processes.
   void check_process() const {
     if (getpid() == process) return;
-    throw ConfigError("DDL-10-20",
-                      fmt::format("This process was forked from the one that runs studies in {}. Ask for trials and "
-                                  "report results in the parent process.",
-                                  path.string()));
+    throw ConfigError(
+        "DDL-10-20",
+        fmt::format(
+            "This process was forked from the one that runs studies in {}. Ask for trials and "
+            "report results in the parent process.",
+            path.string()));
   }
 
   // Prepared once, then reused. Valid until the next call with the same text.
@@ -156,7 +159,8 @@ struct StudyFile::Database {
 
   void store_state(std::int64_t study, const Trial& trial) {
     SQLite::Statement& row = statement(
-        "INSERT INTO trials (study, number, state, started, ended) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "INSERT INTO trials (study, number, state, started, ended) VALUES (?, ?, ?, ?, ?) ON "
+        "CONFLICT DO UPDATE SET "
         "state = excluded.state, started = excluded.started, ended = excluded.ended");
     row.bind(1, study);
     row.bind(2, trial.number);
@@ -185,7 +189,8 @@ struct StudyFile::Database {
     for (std::size_t i = trial.parameters.size() - count; i < trial.parameters.size(); ++i) {
       const TrialParameter& parameter = trial.parameters[i];
       const std::int64_t distribution = distribution_id(*parameter.distribution);
-      SQLite::Statement& row = statement("INSERT OR REPLACE INTO parameters VALUES (?, ?, ?, ?, ?, ?)");
+      SQLite::Statement& row =
+          statement("INSERT OR REPLACE INTO parameters VALUES (?, ?, ?, ?, ?, ?)");
       row.bind(1, study);
       row.bind(2, trial.number);
       row.bind(3, static_cast<std::int64_t>(i));
@@ -205,8 +210,8 @@ struct StudyFile::Database {
     row.exec();
   }
 
-  void store_attribute(std::int64_t study, std::int64_t number, bool is_system, const std::string& key,
-                       const std::string& json) {
+  void store_attribute(std::int64_t study, std::int64_t number, bool is_system,
+                       const std::string& key, const std::string& json) {
     SQLite::Statement& row = statement("INSERT OR REPLACE INTO attributes VALUES (?, ?, ?, ?, ?)");
     row.bind(1, study);
     row.bind(2, number);
@@ -222,7 +227,8 @@ struct StudyFile::Database {
     store_parameters(study, trial, change.new_parameters);
     if (change.report) store_report(study, trial.number, *change.report);
     if (change.attribute.empty()) return;
-    const Attributes& attributes = change.is_system_attribute ? trial.system_attributes : trial.user_attributes;
+    const Attributes& attributes =
+        change.is_system_attribute ? trial.system_attributes : trial.user_attributes;
     store_attribute(study, trial.number, change.is_system_attribute, change.attribute,
                     attributes.at(change.attribute));
   }
@@ -255,7 +261,8 @@ std::vector<StudyRecord> StudyFile::studies() try {
   const MutexLock lock(database_->mutex);
   database_->check_process();
   std::vector<StudyRecord> records;
-  SQLite::Statement& row = database_->statement("SELECT id, name, directions, settings, created FROM studies ORDER BY id");
+  SQLite::Statement& row = database_->statement(
+      "SELECT id, name, directions, settings, created FROM studies ORDER BY id");
   while (row.executeStep()) {
     records.push_back({row.getColumn(0).getInt64(), row.getColumn(1).getString(),
                        directions_from(row.getColumn(2).getString()), row.getColumn(3).getString(),
@@ -270,16 +277,18 @@ StudyRecord StudyFile::create(const std::string& name, const std::vector<Directi
                               const std::string& settings) try {
   for (const StudyRecord& record : studies()) {
     if (record.name == name) {
-      throw ConfigError("DDL-10-23", fmt::format("{} has a study '{}' already. Continue it with --resume, or choose "
-                                                 "another name.",
-                                                 path().string(), name));
+      throw ConfigError(
+          "DDL-10-23",
+          fmt::format("{} has a study '{}' already. Continue it with --resume, or choose "
+                      "another name.",
+                      path().string(), name));
     }
   }
   {
     const MutexLock lock(database_->mutex);
     database_->check_process();
-    SQLite::Statement& row =
-        database_->statement("INSERT INTO studies (name, directions, settings, created) VALUES (?, ?, ?, ?)");
+    SQLite::Statement& row = database_->statement(
+        "INSERT INTO studies (name, directions, settings, created) VALUES (?, ?, ?, ?)");
     row.bind(1, name);
     row.bind(2, directions_json(directions));
     row.bind(3, settings);
@@ -297,8 +306,9 @@ StudyRecord StudyFile::find(const std::string& name) {
     if (record.name == name) return std::move(record);
     names += (names.empty() ? "" : ", ") + record.name;
   }
-  throw ConfigError("DDL-10-24", fmt::format("{} has no study '{}'. Its studies: {}.", path().string(), name,
-                                             names.empty() ? "none" : names));
+  throw ConfigError("DDL-10-24",
+                    fmt::format("{} has no study '{}'. Its studies: {}.", path().string(), name,
+                                names.empty() ? "none" : names));
 }
 
 void StudyFile::remove(const std::string& name) try {
@@ -321,7 +331,8 @@ History StudyFile::load(const StudyRecord& study) try {
     statement.bind(1, study.id);
     return statement;
   };
-  SQLite::Statement& trials = rows("SELECT state, started, ended FROM trials WHERE study = ? ORDER BY number");
+  SQLite::Statement& trials =
+      rows("SELECT state, started, ended FROM trials WHERE study = ? ORDER BY number");
   while (trials.executeStep()) {
     Trial trial;
     trial.state = static_cast<TrialState>(trials.getColumn(0).getInt());
@@ -329,25 +340,27 @@ History StudyFile::load(const StudyRecord& study) try {
     trial.ended = trials.getColumn(2).getDouble();
     history.add(std::move(trial));
   }
-  SQLite::Statement& parameters =
-      rows("SELECT number, name, value, json FROM parameters JOIN distributions ON id = distribution WHERE study = ? "
-           "ORDER BY number, position");
+  SQLite::Statement& parameters = rows(
+      "SELECT number, name, value, json FROM parameters JOIN distributions ON id = distribution "
+      "WHERE study = ? "
+      "ORDER BY number, position");
   std::map<std::string, Distribution> distributions;
   while (parameters.executeStep()) {
     const std::string json = parameters.getColumn(3).getString();
     const auto [at, is_new] = distributions.try_emplace(json);
     if (is_new) at->second = distribution_from_json(json);
-    history.set_parameter(parameters.getColumn(0).getInt64(), parameters.getColumn(1).getString(), at->second,
-                          parameters.getColumn(2).getDouble());
+    history.set_parameter(parameters.getColumn(0).getInt64(), parameters.getColumn(1).getString(),
+                          at->second, parameters.getColumn(2).getDouble());
   }
-  SQLite::Statement& results =
-      rows("SELECT number, kind, value FROM results WHERE study = ? ORDER BY number, kind, position");
+  SQLite::Statement& results = rows(
+      "SELECT number, kind, value FROM results WHERE study = ? ORDER BY number, kind, position");
   while (results.executeStep()) {
     Trial& trial = history.details(results.getColumn(0).getInt64());
     const bool is_value = results.getColumn(1).getString() == "value";
     (is_value ? trial.values : trial.constraints).push_back(results.getColumn(2).getDouble());
   }
-  SQLite::Statement& reports = rows("SELECT number, step, value FROM reports WHERE study = ? ORDER BY number, step");
+  SQLite::Statement& reports =
+      rows("SELECT number, step, value FROM reports WHERE study = ? ORDER BY number, step");
   while (reports.executeStep()) {
     history.report(reports.getColumn(0).getInt64(),
                    {reports.getColumn(1).getInt64(), number_or_nan(reports.getColumn(2))});
@@ -356,7 +369,8 @@ History StudyFile::load(const StudyRecord& study) try {
       rows("SELECT number, is_system, key, json FROM attributes WHERE study = ? AND number >= 0");
   while (attributes.executeStep()) {
     Trial& trial = history.details(attributes.getColumn(0).getInt64());
-    Attributes& to = attributes.getColumn(1).getInt() ? trial.system_attributes : trial.user_attributes;
+    Attributes& to =
+        attributes.getColumn(1).getInt() ? trial.system_attributes : trial.user_attributes;
     to[attributes.getColumn(2).getString()] = attributes.getColumn(3).getString();
   }
   return history;
@@ -387,8 +401,8 @@ Attributes StudyFile::attributes(const StudyRecord& study, bool is_system) try {
   const MutexLock lock(database_->mutex);
   database_->check_process();
   Attributes attributes;
-  SQLite::Statement& row =
-      database_->statement("SELECT key, json FROM attributes WHERE study = ? AND number = ? AND is_system = ?");
+  SQLite::Statement& row = database_->statement(
+      "SELECT key, json FROM attributes WHERE study = ? AND number = ? AND is_system = ?");
   row.bind(1, study.id);
   row.bind(2, kStudyAttribute);
   row.bind(3, is_system ? 1 : 0);
