@@ -4,12 +4,14 @@
 #include <pybind11/stl/filesystem.h>
 
 #include "tutti/core/error.h"
+#include "tutti/tune/importance/ped_anova.h"
 #include "tutti/tune/prune/pruner.h"
 #include "tutti/tune/search/algorithms.h"
 #include "tutti/tune/search/cma_es.h"
 #include "tutti/tune/search/gp.h"
 #include "tutti/tune/search/nsga2.h"
 #include "tutti/tune/search/tpe.h"
+#include "tutti/tune/store/optuna_file.h"
 #include "tutti/tune/store/study.h"
 
 namespace py = pybind11;
@@ -101,6 +103,21 @@ bool is_pruned_by(Study& study, const Pruner& pruner, std::int64_t number) {
   check_number(study, number);
   return study.inspect(
       [&](const History& history) { return pruner.should_prune(history, history.trial(number)); });
+}
+
+// [(name, importance)], largest first. `losses` by number of the trial; empty: those of the first objective.
+std::vector<std::pair<std::string, double>> importances(Study& study, const std::vector<std::string>& parameters,
+                                                        const std::vector<double>& losses, double best_fraction,
+                                                        bool is_normalised) {
+  const std::vector<Importance> found = study.inspect([&](const History& history) {
+    if (!losses.empty() && losses.size() != history.trials().size()) {
+      throw py::value_error("trials were added meanwhile");
+    }
+    return parameter_importances(history, {0, best_fraction, parameters, losses, is_normalised});
+  });
+  std::vector<std::pair<std::string, double>> result;
+  for (const Importance& one : found) result.emplace_back(one.name, one.value);
+  return result;
 }
 
 std::optional<std::int64_t> best_number(Study& study) {
@@ -280,6 +297,25 @@ void bind_file(py::module_& module) {
           WithoutGil());
 }
 
+// A study as (name, is_maximized, trials, user attributes, system attributes).
+using StudyTuple = std::tuple<std::string, std::vector<bool>, std::vector<Trial>, Attributes, Attributes>;
+
+void bind_optuna(py::module_& module) {
+  module.def("read_optuna", [](const std::filesystem::path& path) {
+    std::vector<StudyTuple> studies;
+    for (PortableStudy& one : read_optuna(path)) {
+      studies.emplace_back(one.name, is_maximized(one.directions), std::move(one.trials), one.user_attributes,
+                           one.system_attributes);
+    }
+    return studies;
+  }, WithoutGil());
+  module.def("write_optuna", [](const std::filesystem::path& path, const StudyTuple& study, bool is_version_3_0) {
+    const auto& [name, maximized, trials, user, system] = study;
+    write_optuna(path, {{name, directions_of(maximized), trials, user, system}},
+                 is_version_3_0 ? OptunaSchema::kVersion3_0 : OptunaSchema::kVersion3_2);
+  }, WithoutGil());
+}
+
 void bind_study(py::module_& module) {
   py::class_<Study, std::shared_ptr<Study>>(module, "Study")
       .def(py::init(&make_study), WithoutGil())
@@ -333,13 +369,7 @@ void bind_study(py::module_& module) {
             return self.inspect([](const History& history) { return history.pareto_front(); });
           },
           WithoutGil())
-      .def(
-          "intersection_space",
-          [](Study& self) {
-            return self.inspect(
-                [](const History& history) { return parameters_of(intersection_space(history)); });
-          },
-          WithoutGil())
+      .def("importances", &importances, WithoutGil())
       .def("reason", &Study::reason, WithoutGil())
       .def("replace_sampler", &Study::replace_sampler, WithoutGil())
       .def("replace_pruner", &Study::replace_pruner, WithoutGil())
@@ -360,5 +390,6 @@ PYBIND11_MODULE(_tune, module) {
   bind_samplers(module);
   bind_pruners(module);
   bind_file(module);
+  bind_optuna(module);
   bind_study(module);
 }

@@ -15,8 +15,10 @@ Examples
 True
 """
 
-from tutti.tune import distributions, exceptions, logging, pruners, samplers, storages, study, trial
+from tutti.tune import (distributions, exceptions, importance, logging, pruners, samplers, search_space, storages,
+                        study, trial)
 from tutti.tune.exceptions import TrialPruned
+from tutti.tune.optuna_files import export_optuna, import_optuna
 from tutti.tune.studies import (StudySummary, copy_study, create_study, delete_study, get_all_study_names,
                                 get_all_study_summaries, load_study)
 from tutti.tune.study import Study
@@ -24,8 +26,9 @@ from tutti.tune.study_direction import StudyDirection
 from tutti.tune.trial import FrozenTrial, Trial, create_trial
 
 __all__ = ["FrozenTrial", "Study", "StudyDirection", "StudySummary", "Trial", "TrialPruned", "copy_study",
-           "create_study", "create_trial", "delete_study", "distributions", "exceptions", "get_all_study_names",
-           "get_all_study_summaries", "load_study", "logging", "pruners", "samplers", "storages", "study", "trial"]
+           "create_study", "create_trial", "delete_study", "distributions", "exceptions", "export_optuna",
+           "get_all_study_names", "get_all_study_summaries", "import_optuna", "importance", "load_study", "logging",
+           "pruners", "samplers", "search_space", "storages", "study", "trial"]
 
 # optuna.study.create_study and others are names of that module, too.
 for _name in ("StudySummary", "copy_study", "create_study", "delete_study", "get_all_study_names",

@@ -13,7 +13,7 @@ from tutti.tune.frozen_trial import FrozenTrial
 from tutti.tune.trial_state import TrialState
 
 __all__ = ["AutoSampler", "BaseSampler", "CmaEsSampler", "GPSampler", "GridSampler", "NSGAIISampler",
-           "PartialFixedSampler", "QMCSampler", "RandomSampler", "TPESampler", "intersection_search_space"]
+           "PartialFixedSampler", "QMCSampler", "RandomSampler", "TPESampler"]
 
 
 class AutoSampler(NativeSampler):
@@ -357,8 +357,3 @@ class PartialFixedSampler(BaseSampler):
 
     def after_trial(self, study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         self._base_sampler.after_trial(study, trial, state, values)
-
-
-def intersection_search_space(study) -> dict[str, BaseDistribution]:
-    """Return the parameters that all complete and pruned trials have."""
-    return {name: study._distribution(name, core) for name, core in study._core.intersection_space()}
