@@ -21,7 +21,10 @@ import source_tree
 SITE = Path("docs/site")
 PYTHON_MODULES = ("ddl", "pyddl", "tutti.torch", "tutti.torch.hooks", "tutti.horovod.torch", "tutti.horovod.torch.elastic",
                   "tutti.learn.linear", "tutti.learn.tree", "tutti.learn.data", "tutti.learn.model", "snap_ml",
-                  "snap_ml_mpi", "snap_ml_mpi.Loaders", "snap_ml_mpi.Metrics")
+                  "snap_ml_mpi", "snap_ml_mpi.Loaders", "snap_ml_mpi.Metrics", "tutti.tune", "tutti.tune.studies",
+                  "tutti.tune.study", "tutti.tune.trial", "tutti.tune.distributions", "tutti.tune.samplers",
+                  "tutti.tune.pruners", "tutti.tune.importance", "tutti.tune.optuna_files", "tutti.tune.storages",
+                  "tutti.tune.exceptions", "tutti.tune.logging")
 DOXYGEN = """
 GENERATE_HTML = NO
 GENERATE_LATEX = NO

@@ -40,7 +40,7 @@ def test_wheel(tmp_path):
     assert done.stdout.split() == [str(installed / "tutti/__init__.py"), "3.0"], done.stderr
 
 
-MODULES = ["ddl", "pyddl", "tutti._comm", "tutti.torch", "tutti.torch.hooks"]
+MODULES = ["ddl", "pyddl", "tutti._comm", "tutti.torch", "tutti.torch.hooks", "tutti._tune"]
 MODULES += ["tutti.horovod", "tutti.horovod.basics", "tutti.horovod.torch", "tutti.horovod.torch.compression"]
 
 

@@ -52,6 +52,7 @@ TEST(Space, RejectsInvalidParameters) {
 TEST(Space, MovesTheUpperLimitToTheLastValue) {
   EXPECT_EQ(parse_parameter("n=1..10:4").distribution.high, 9);
   EXPECT_DOUBLE_EQ(parse_parameter("x=0.0..1.0:0.3").distribution.high, 0.9);
+  EXPECT_EQ(parse_parameter("x=-10.2..10.2:0.1").distribution.high, 10.2);
 }
 
 TEST(Space, ConditionsActivateParameters) {

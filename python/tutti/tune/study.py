@@ -212,7 +212,7 @@ class Study:
         >>> len(study.trials)
         30
         """
-        caught = (catch,) if isinstance(catch, type) else tuple(catch)
+        caught = (catch,) if isinstance(catch, type) else tuple(catch) if isinstance(catch, Iterable) else (catch,)
         if not all(isinstance(one, type) and issubclass(one, BaseException) for one in caught):
             raise TypeError(f"catch must be exception classes, not {catch!r}")
         if self._thread.is_optimizing or not self._lock.acquire(blocking=not self._is_in_own_objective()):

@@ -37,7 +37,8 @@ double seconds_of(const std::string& text) {
 }
 
 std::string text_of(double seconds) {
-  const auto micros = static_cast<std::int64_t>(std::llround(seconds * 1e6));
+  // Exact and to the nearest even, as in Python.
+  const auto micros = std::llrint(static_cast<long double>(seconds) * 1e6L);
   const auto whole = static_cast<time_t>(micros / 1000000);
   tm parts = {};
   localtime_r(&whole, &parts);

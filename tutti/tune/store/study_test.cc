@@ -61,6 +61,16 @@ TEST(Study, RequeuedTrialKeepsItsParameters) {
   EXPECT_EQ(study.trial(number).find("x")->value, value);
 }
 
+TEST(Study, RecordsValuesThatTheCallerHasDrawn) {
+  Study study = study_in_memory();
+  const std::int64_t number = study.ask();
+  study.set_parameter(number, "x", Distribution::real(0, 1), 7);
+  EXPECT_EQ(study.suggest(number, "x", Distribution::real(0, 1)), 7);
+  EXPECT_THAT(error_of([&] { study.set_parameter(number, "x", Distribution::integer(0, 1), 1); }),
+              HasSubstr("DDL-10-25"));
+  EXPECT_EQ(study.inspect([](const History& history) { return history.column("x")->values.at(0); }), 7);
+}
+
 TEST(Study, DeclaredSpaceHasOnlyActiveParameters) {
   Study study = study_in_memory(make_sampler("auto", {}));
   Space space = {parse_parameter("kind=a,b"), parse_parameter("x=0.0..1.0")};
