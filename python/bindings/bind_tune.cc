@@ -106,9 +106,10 @@ bool is_pruned_by(Study& study, const Pruner& pruner, std::int64_t number) {
 }
 
 // [(name, importance)], largest first. `losses` by number of the trial; empty: those of the first objective.
-std::vector<std::pair<std::string, double>> importances(Study& study, const std::vector<std::string>& parameters,
-                                                        const std::vector<double>& losses, double best_fraction,
-                                                        bool is_normalised) {
+std::vector<std::pair<std::string, double>> importances(Study& study,
+                                                        const std::vector<std::string>& parameters,
+                                                        const std::vector<double>& losses,
+                                                        double best_fraction, bool is_normalised) {
   const std::vector<Importance> found = study.inspect([&](const History& history) {
     if (!losses.empty() && losses.size() != history.trials().size()) {
       throw py::value_error("trials were added meanwhile");
@@ -298,22 +299,29 @@ void bind_file(py::module_& module) {
 }
 
 // A study as (name, is_maximized, trials, user attributes, system attributes).
-using StudyTuple = std::tuple<std::string, std::vector<bool>, std::vector<Trial>, Attributes, Attributes>;
+using StudyTuple =
+    std::tuple<std::string, std::vector<bool>, std::vector<Trial>, Attributes, Attributes>;
 
 void bind_optuna(py::module_& module) {
-  module.def("read_optuna", [](const std::filesystem::path& path) {
-    std::vector<StudyTuple> studies;
-    for (PortableStudy& one : read_optuna(path)) {
-      studies.emplace_back(one.name, is_maximized(one.directions), std::move(one.trials), one.user_attributes,
-                           one.system_attributes);
-    }
-    return studies;
-  }, WithoutGil());
-  module.def("write_optuna", [](const std::filesystem::path& path, const StudyTuple& study, bool is_version_3_0) {
-    const auto& [name, maximized, trials, user, system] = study;
-    write_optuna(path, {{name, directions_of(maximized), trials, user, system}},
-                 is_version_3_0 ? OptunaSchema::kVersion3_0 : OptunaSchema::kVersion3_2);
-  }, WithoutGil());
+  module.def(
+      "read_optuna",
+      [](const std::filesystem::path& path) {
+        std::vector<StudyTuple> studies;
+        for (PortableStudy& one : read_optuna(path)) {
+          studies.emplace_back(one.name, is_maximized(one.directions), std::move(one.trials),
+                               one.user_attributes, one.system_attributes);
+        }
+        return studies;
+      },
+      WithoutGil());
+  module.def(
+      "write_optuna",
+      [](const std::filesystem::path& path, const StudyTuple& study, bool is_version_3_0) {
+        const auto& [name, maximized, trials, user, system] = study;
+        write_optuna(path, {{name, directions_of(maximized), trials, user, system}},
+                     is_version_3_0 ? OptunaSchema::kVersion3_0 : OptunaSchema::kVersion3_2);
+      },
+      WithoutGil());
 }
 
 void bind_study(py::module_& module) {

@@ -22,8 +22,8 @@ struct ImportanceOptions {
   bool is_normalised = true;  // the sum is 1, unless all are 0
 };
 
-// PED-ANOVA. Largest first. Of trials without a parameter that is asked for, none is used. All values are 0 if there are
-// fewer than 3 complete trials. Throws ConfigError (DDL-10-08) for a parameter that no complete trial has.
+// PED-ANOVA. Largest first. Uses complete trials that have all of the parameters; with fewer than 3 of them, all values
+// are 0. Throws ConfigError (DDL-10-08) for a parameter that no trial has.
 std::vector<Importance> parameter_importances(const History& history,
                                               const ImportanceOptions& options = {});
 

@@ -42,8 +42,9 @@ std::string text_of(double seconds) {
   const auto whole = static_cast<time_t>(micros / 1000000);
   tm parts = {};
   localtime_r(&whole, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec, micros % 1000000);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     micros % 1000000);
 }
 
 double number_of(const SQLite::Column& value, const std::string& type) {
@@ -66,10 +67,12 @@ void bind_number(SQLite::Statement& row, int index, double value) {
 }
 
 void check_version(const std::filesystem::path& path, SQLite::Database& db) {
-  if (!db.tableExists("alembic_version")) reject(path, "not a study of Optuna. Pass the file of its SQLite storage.");
+  if (!db.tableExists("alembic_version"))
+    reject(path, "not a study of Optuna. Pass the file of its SQLite storage.");
   const std::string version = db.execAndGet("SELECT version_num FROM alembic_version").getString();
   if (version != kVersion3_0 && version != kVersion3_2) {
-    reject(path, fmt::format("the tables have version {}; versions {} and {} can be used. Run: optuna storage upgrade "
+    reject(path, fmt::format("the tables have version {}; versions {} and {} can be used. Run: "
+                             "optuna storage upgrade "
                              "--storage sqlite:///{}",
                              version, kVersion3_0, kVersion3_2, path.string()));
   }
@@ -80,18 +83,22 @@ class Reader {
   explicit Reader(SQLite::Database& db) : db_(db) {}
 
   PortableStudy study(std::int64_t id, const std::string& name) {
-    PortableStudy study{name, {}, {}, attributes("study", "user", id), attributes("study", "system", id)};
-    SQLite::Statement directions(db_, "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective");
+    PortableStudy study{
+        name, {}, {}, attributes("study", "user", id), attributes("study", "system", id)};
+    SQLite::Statement directions(
+        db_, "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective");
     directions.bind(1, id);
     while (directions.executeStep()) {
       const bool is_maximized = directions.getColumn(0).getString() == "MAXIMIZE";
       study.directions.push_back(is_maximized ? Direction::kMaximize : Direction::kMinimize);
     }
-    SQLite::Statement row(db_,
-                          "SELECT trial_id, state, datetime_start, datetime_complete FROM trials WHERE study_id = ? "
-                          "ORDER BY number, trial_id");
+    SQLite::Statement row(
+        db_,
+        "SELECT trial_id, state, datetime_start, datetime_complete FROM trials WHERE study_id = ? "
+        "ORDER BY number, trial_id");
     row.bind(1, id);
-    while (row.executeStep()) study.trials.push_back(trial(row, static_cast<std::int64_t>(study.trials.size())));
+    while (row.executeStep())
+      study.trials.push_back(trial(row, static_cast<std::int64_t>(study.trials.size())));
     return study;
   }
 
@@ -106,7 +113,8 @@ class Reader {
     }
     if (!row.getColumn(2).isNull()) trial.started = seconds_of(row.getColumn(2).getString());
     if (!row.getColumn(3).isNull()) trial.ended = seconds_of(row.getColumn(3).getString());
-    if (trial.state == TrialState::kRunning) trial.state = TrialState::kFailed;  // its process is not ours
+    if (trial.state == TrialState::kRunning)
+      trial.state = TrialState::kFailed;  // its process is not ours
     if (is_finished(trial.state) && trial.ended == 0) trial.ended = trial.started;
     read_parameters(trial, id);
     read_results(trial, id);
@@ -117,26 +125,32 @@ class Reader {
   }
 
   void read_parameters(Trial& trial, std::int64_t id) {
-    SQLite::Statement row(
-        db_, "SELECT param_name, param_value, distribution_json FROM trial_params WHERE trial_id = ? ORDER BY param_id");
+    SQLite::Statement row(db_,
+                          "SELECT param_name, param_value, distribution_json FROM trial_params "
+                          "WHERE trial_id = ? ORDER BY param_id");
     row.bind(1, id);
     while (row.executeStep()) {
-      auto distribution = std::make_shared<const Distribution>(distribution_from_json(row.getColumn(2).getString()));
-      trial.parameters.push_back({row.getColumn(0).getString(), std::move(distribution), row.getColumn(1).getDouble()});
+      auto distribution = std::make_shared<const Distribution>(
+          distribution_from_json(row.getColumn(2).getString()));
+      trial.parameters.push_back(
+          {row.getColumn(0).getString(), std::move(distribution), row.getColumn(1).getDouble()});
     }
   }
 
   void read_results(Trial& trial, std::int64_t id) {
-    SQLite::Statement value(db_, "SELECT value, value_type FROM trial_values WHERE trial_id = ? ORDER BY objective");
+    SQLite::Statement value(
+        db_, "SELECT value, value_type FROM trial_values WHERE trial_id = ? ORDER BY objective");
     value.bind(1, id);
-    while (value.executeStep()) trial.values.push_back(number_of(value.getColumn(0), value.getColumn(1).getString()));
-    SQLite::Statement report(db_,
-                             "SELECT step, intermediate_value, intermediate_value_type FROM trial_intermediate_values "
-                             "WHERE trial_id = ? ORDER BY step");
+    while (value.executeStep())
+      trial.values.push_back(number_of(value.getColumn(0), value.getColumn(1).getString()));
+    SQLite::Statement report(
+        db_,
+        "SELECT step, intermediate_value, intermediate_value_type FROM trial_intermediate_values "
+        "WHERE trial_id = ? ORDER BY step");
     report.bind(1, id);
     while (report.executeStep()) {
-      trial.reports.push_back(
-          {report.getColumn(0).getInt64(), number_of(report.getColumn(1), report.getColumn(2).getString())});
+      trial.reports.push_back({report.getColumn(0).getInt64(),
+                               number_of(report.getColumn(1), report.getColumn(2).getString())});
     }
   }
 
@@ -144,8 +158,9 @@ class Reader {
     const auto at = trial.system_attributes.find(kConstraints);
     if (at == trial.system_attributes.end()) return;
     const Json json = Json::parse(at->second, nullptr, false);
-    const bool are_numbers = json.is_array() && std::all_of(json.begin(), json.end(),
-                                                            [](const Json& one) { return one.is_number(); });
+    const bool are_numbers =
+        json.is_array() &&
+        std::all_of(json.begin(), json.end(), [](const Json& one) { return one.is_number(); });
     if (!are_numbers) return;
     for (const Json& one : json) trial.constraints.push_back(one.get<double>());
     trial.system_attributes.erase(at);
@@ -154,9 +169,11 @@ class Reader {
   Attributes attributes(const std::string& owner, const std::string& kind, std::int64_t id) {
     Attributes attributes;
     SQLite::Statement row(
-        db_, fmt::format("SELECT \"key\", value_json FROM {0}_{1}_attributes WHERE {0}_id = ?", owner, kind));
+        db_, fmt::format("SELECT \"key\", value_json FROM {0}_{1}_attributes WHERE {0}_id = ?",
+                         owner, kind));
     row.bind(1, id);
-    while (row.executeStep()) attributes[row.getColumn(0).getString()] = row.getColumn(1).getString();
+    while (row.executeStep())
+      attributes[row.getColumn(0).getString()] = row.getColumn(1).getString();
     return attributes;
   }
 
@@ -188,16 +205,17 @@ class Writer {
     if (trial.started > 0) set_time("datetime_start", id, trial.started);
     if (is_finished(trial.state)) set_time("datetime_complete", id, trial.ended);
     for (const TrialParameter& one : trial.parameters) {
-      insert("trial_params (trial_id, param_name, param_value, distribution_json)", id, one.name, one.value,
-             to_json(*one.distribution));
+      insert("trial_params (trial_id, param_name, param_value, distribution_json)", id, one.name,
+             one.value, to_json(*one.distribution));
     }
     for (std::size_t i = 0; i < trial.values.size(); ++i) {
-      insert("trial_values (trial_id, objective, value, value_type)", id, static_cast<std::int64_t>(i), trial.values[i],
-             std::string(type_of(trial.values[i])));
+      insert("trial_values (trial_id, objective, value, value_type)", id,
+             static_cast<std::int64_t>(i), trial.values[i], std::string(type_of(trial.values[i])));
     }
     for (const Report& report : trial.reports) {
-      insert("trial_intermediate_values (trial_id, step, intermediate_value, intermediate_value_type)", id, report.step,
-             report.value, std::string(type_of(report.value)));
+      insert(
+          "trial_intermediate_values (trial_id, step, intermediate_value, intermediate_value_type)",
+          id, report.step, report.value, std::string(type_of(report.value)));
     }
     add_attributes("trial_user_attributes (trial_id", id, trial.user_attributes);
     Attributes system = trial.system_attributes;
@@ -206,7 +224,8 @@ class Writer {
   }
 
   void add_attributes(const std::string& table, std::int64_t id, const Attributes& attributes) {
-    for (const auto& [key, json] : attributes) insert(table + ", \"key\", value_json)", id, key, json);
+    for (const auto& [key, json] : attributes)
+      insert(table + ", \"key\", value_json)", id, key, json);
   }
 
   void set_time(const char* column, std::int64_t trial, double seconds) {
@@ -226,9 +245,15 @@ class Writer {
     row.exec();
   }
 
-  static void bind(SQLite::Statement& row, int index, const std::string& value) { row.bind(index, value); }
-  static void bind(SQLite::Statement& row, int index, std::int64_t value) { row.bind(index, value); }
-  static void bind(SQLite::Statement& row, int index, double value) { bind_number(row, index, value); }
+  static void bind(SQLite::Statement& row, int index, const std::string& value) {
+    row.bind(index, value);
+  }
+  static void bind(SQLite::Statement& row, int index, std::int64_t value) {
+    row.bind(index, value);
+  }
+  static void bind(SQLite::Statement& row, int index, double value) {
+    bind_number(row, index, value);
+  }
 
   SQLite::Database& db_;
 };
@@ -250,7 +275,8 @@ std::vector<PortableStudy> read_optuna(const std::filesystem::path& path) try {
 
 void write_optuna(const std::filesystem::path& path, const std::vector<PortableStudy>& studies,
                   OptunaSchema schema) try {
-  SQLite::Database db(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kOptunaBusyMilliseconds);
+  SQLite::Database db(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+                      kOptunaBusyMilliseconds);
   SQLite::Transaction transaction(db);
   if (db.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0) {
     db.exec(kOptunaTables);
@@ -261,12 +287,14 @@ void write_optuna(const std::filesystem::path& path, const std::vector<PortableS
   for (const PortableStudy& study : studies) {
     SQLite::Statement known(db, "SELECT 1 FROM studies WHERE study_name = ?");
     known.bind(1, study.name);
-    if (known.executeStep()) reject(path, fmt::format("a study '{}' exists. Choose another name.", study.name));
+    if (known.executeStep())
+      reject(path, fmt::format("a study '{}' exists. Choose another name.", study.name));
     writer.add(study);
   }
   transaction.commit();
 } catch (const SQLite::Exception& error) {
-  reject(path, fmt::format("{}. Nothing was written. Check the path and the space on the disk.", error.what()));
+  reject(path, fmt::format("{}. Nothing was written. Check the path and the space on the disk.",
+                           error.what()));
 }
 
 }  // namespace tutti::tune

@@ -23,8 +23,8 @@ enum class OptunaSchema {
   kVersion3_2,  // Optuna 3.2 and newer
 };
 
-// Reads all studies. Trials that were running become failed. Throws IoError (DDL-10-28) if the file is not a database of
-// Optuna 3.0 or newer.
+// Reads all studies. Trials that were running become failed. Throws IoError (DDL-10-28) if the file is not a database
+// of Optuna 3.0 or newer.
 std::vector<PortableStudy> read_optuna(const std::filesystem::path& path);
 
 // Adds studies to a database of Optuna, which is created if missing. Either all or none are added. Throws IoError

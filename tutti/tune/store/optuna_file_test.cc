@@ -26,7 +26,8 @@ PortableStudy example(const std::string& name) {
   trial.state = TrialState::kPruned;
   trial.parameters = {
       {"x", std::make_shared<const Distribution>(Distribution::real(1e-3, 1, true)), 0.25},
-      {"kind", std::make_shared<const Distribution>(Distribution::categorical({"\"a\"", "null"})), 1}};
+      {"kind", std::make_shared<const Distribution>(Distribution::categorical({"\"a\"", "null"})),
+       1}};
   trial.values = {-std::numeric_limits<double>::infinity(), 2};
   trial.reports = {{0, 1.5}, {4, std::nan("")}, {5, std::numeric_limits<double>::infinity()}};
   trial.constraints = {0.5, -1};
@@ -37,7 +38,11 @@ PortableStudy example(const std::string& name) {
   Trial waiting;
   waiting.number = 1;
   waiting.state = TrialState::kWaiting;
-  return {name, {Direction::kMinimize, Direction::kMaximize}, {trial, waiting}, {{"data", "\"hep\""}}, {}};
+  return {name,
+          {Direction::kMinimize, Direction::kMaximize},
+          {trial, waiting},
+          {{"data", "\"hep\""}},
+          {}};
 }
 
 TEST(OptunaFile, ReturnsWhatWasWritten) {
@@ -81,11 +86,13 @@ TEST(OptunaFile, RejectsOtherFilesAndTakenNames) {
   const auto path = fresh_path("optuna_taken.db");
   EXPECT_THAT(error_of([&] { read_optuna(path); }), HasSubstr("DDL-10-28"));
   write_optuna(path, {example("one")});
-  EXPECT_THAT(error_of([&] { write_optuna(path, {example("two"), example("one")}); }), HasSubstr("'one' exists"));
+  EXPECT_THAT(error_of([&] { write_optuna(path, {example("two"), example("one")}); }),
+              HasSubstr("'one' exists"));
   EXPECT_EQ(read_optuna(path).size(), 1U) << "nothing is added";
   const auto text = fresh_path("optuna_text.db");
-  std::ofstream(text) << "This is a text of more than a hundred bytes, which SQLite does not take for a database. "
-                         "It has no header and no pages.";
+  std::ofstream(text)
+      << "This is a text of more than a hundred bytes, which SQLite does not take for a database. "
+         "It has no header and no pages.";
   EXPECT_THAT(error_of([&] { read_optuna(text); }), HasSubstr("DDL-10-28"));
 }
 

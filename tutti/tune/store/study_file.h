@@ -32,8 +32,8 @@ struct TrialChange {
   bool is_system_attribute = false;
 };
 
-// Functions throw IoError: DDL-10-22 if the disk is full or fails (the file keeps its last state), DDL-10-21 if the file
-// is not a study file or damaged. Thread-safe.
+// Functions throw IoError: DDL-10-22 if the disk is full or fails (the file keeps its last state), DDL-10-21 if the
+// file is not a study file or damaged. ConfigError DDL-10-20 in a forked process. Thread-safe.
 class StudyFile {
  public:
   enum class Access { kRead, kWrite };

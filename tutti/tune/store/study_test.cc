@@ -68,7 +68,8 @@ TEST(Study, RecordsValuesThatTheCallerHasDrawn) {
   EXPECT_EQ(study.suggest(number, "x", Distribution::real(0, 1)), 7);
   EXPECT_THAT(error_of([&] { study.set_parameter(number, "x", Distribution::integer(0, 1), 1); }),
               HasSubstr("DDL-10-25"));
-  EXPECT_EQ(study.inspect([](const History& history) { return history.column("x")->values.at(0); }), 7);
+  EXPECT_EQ(study.inspect([](const History& history) { return history.column("x")->values.at(0); }),
+            7);
 }
 
 TEST(Study, DeclaredSpaceHasOnlyActiveParameters) {
