@@ -110,6 +110,10 @@ def test_one_process_writes_and_others_may_read(tmp_path):
             tutti.tune.load_study(study_name="a", storage=path)
         (summary,) = tutti.tune.get_all_study_summaries(path)
         assert summary.n_trials == 4
+        seen = tutti.tune.load_study(study_name="a", storage=path, read_only=True)
+        assert [trial.state for trial in seen.trials] == [TrialState.COMPLETE] * 3 + [TrialState.RUNNING]
+        with pytest.raises(OSError, match="DDL-10-22"):
+            seen.ask()
         writer.stdin.close()
     assert len(tutti.tune.load_study(study_name="a", storage=path).trials) == 4
 

@@ -97,7 +97,7 @@ def _directions_of(direction: str | StudyDirection | None,
 
 
 def load_study(*, study_name: str | None = None, storage: Storage, sampler: BaseSampler | None = None,
-               pruner: BasePruner | None = None) -> Study:
+               pruner: BasePruner | None = None, read_only: bool = False) -> Study:
     """Continue a study of a storage.
 
     Trials that a process left running when it exited become failed: the lock of the file proves that none runs them.
@@ -110,6 +110,8 @@ def load_study(*, study_name: str | None = None, storage: Storage, sampler: Base
         Path of a study file, or sqlite:///PATH.
     sampler, pruner : optional
         As for `create_study`.
+    read_only : bool
+        Also works while another process writes the file. The study has the trials of the time of loading.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def load_study(*, study_name: str | None = None, storage: Storage, sampler: Base
     OSError
         If the file is not a study file.
     """
-    opened = _existing(storage)
+    opened = _existing(storage, is_writable=not read_only)
     names = opened._names()
     if study_name is None and len(names) != 1:
         raise ValueError(f"study_name is needed: the storage has {len(names)} studies: {', '.join(names)}")

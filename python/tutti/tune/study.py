@@ -53,7 +53,6 @@ class Study:
         self._data = data
         self._study_id = data.study_id
         self._thread = _Thread()
-        self._lock = threading.Lock()  # held by optimize
         self._is_stopping = False
         self._plan = (0, 1)  # trials and threads, for AutoSampler
         self._native_samplers: weakref.WeakKeyDictionary[NativeSampler, Any] = weakref.WeakKeyDictionary()
@@ -215,24 +214,19 @@ class Study:
         caught = (catch,) if isinstance(catch, type) else tuple(catch) if isinstance(catch, Iterable) else (catch,)
         if not all(isinstance(one, type) and issubclass(one, BaseException) for one in caught):
             raise TypeError(f"catch must be exception classes, not {catch!r}")
-        if self._thread.is_optimizing or not self._lock.acquire(blocking=not self._is_in_own_objective()):
+        if self._thread.is_optimizing:
             raise RuntimeError("optimize must not be called by an objective of the same study")
-        progress = None
+        threads = thread_count(n_jobs)
+        progress = progress_bar(n_trials, timeout, n_jobs) if show_progress_bar else None
+        self._is_stopping = False
+        self._set_plan(n_trials, threads)
+        if threads != 1:
+            self.sampler.reseed_rng()
         try:
-            threads = thread_count(n_jobs)
-            progress = progress_bar(n_trials, timeout, n_jobs) if show_progress_bar else None
-            self._is_stopping = False
-            self._set_plan(n_trials, threads)
-            if threads != 1:
-                self.sampler.reseed_rng()
             Loop(self, func, n_trials, timeout, caught, callbacks or (), gc_after_trial, progress).run(threads)
         finally:
-            self._lock.release()
             if progress:
                 progress.close()
-
-    def _is_in_own_objective(self) -> bool:
-        return self._thread.is_optimizing
 
     def _set_plan(self, n_trials: int | None, threads: int) -> None:
         plan = (self._core.size() + n_trials if n_trials else 0, threads)
