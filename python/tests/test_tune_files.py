@@ -180,6 +180,10 @@ def test_round_trip_with_optuna(tmp_path):
         except tutti.tune.TrialPruned as pruned:
             raise optuna.TrialPruned from pruned
 
+    other = tutti.tune.create_study()
+    other.optimize(with_their_exception, n_trials=2)
+    assert [trial.state.name for trial in other.trials] == ["COMPLETE", "PRUNED"]
+
     theirs.optimize(with_their_exception, n_trials=5)
     theirs.enqueue_trial({"x": 0.5})
     ours = tutti.tune.import_optuna(f"sqlite:///{tmp_path}/theirs.db", storage=tmp_path / "ours.db")

@@ -111,6 +111,25 @@ def test_sampler_that_extends_one_of_the_library():
     assert all(trial.params["x"] == int(trial.params["x"]) for trial in study.trials)
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_sampler_stores_attributes(tmp_path, is_stored):
+    class Counting(UserSampler):
+        def sample_relative(self, study, trial, search_space):
+            known = study._storage.get_study_system_attrs(study._study_id).get("count", 0)
+            study._storage.set_study_system_attr(study._study_id, "count", known + 1)
+            study._storage.set_trial_system_attr(trial._trial_id, "count", known)
+            return {"x": float(trial.number)}
+
+    study = optuna.create_study(sampler=Counting(), storage=tmp_path / "study.db" if is_stored else None)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 50), n_trials=3)
+    assert [trial.system_attrs["count"] for trial in study.trials] == [0, 1, 2]
+    assert study.system_attrs == {"count": 3}
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False, states=(TrialState.COMPLETE,))
+    assert trials == study.trials and study._storage.get_trial(trials[1]._trial_id).number == 1
+    with pytest.raises(KeyError):
+        study._storage.get_trial(trials[2]._trial_id + 1)
+
+
 def test_sampler_may_be_replaced():
     study = optuna.create_study(sampler=UserSampler())
     study.optimize(lambda trial: trial.suggest_float("x", 0, 50), n_trials=1)

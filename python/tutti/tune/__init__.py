@@ -15,6 +15,7 @@ Examples
 True
 """
 
+from tutti import __version__
 from tutti.tune import (distributions, exceptions, importance, logging, pruners, samplers, search_space, storages,
                         study, trial)
 from tutti.tune.exceptions import TrialPruned
@@ -25,7 +26,7 @@ from tutti.tune.study import Study
 from tutti.tune.study_direction import StudyDirection
 from tutti.tune.trial import FrozenTrial, Trial, create_trial
 
-__all__ = ["FrozenTrial", "Study", "StudyDirection", "StudySummary", "Trial", "TrialPruned", "copy_study",
+__all__ = ["__version__", "FrozenTrial", "Study", "StudyDirection", "StudySummary", "Trial", "TrialPruned", "copy_study",
            "create_study", "create_trial", "delete_study", "distributions", "exceptions", "export_optuna",
            "get_all_study_names", "get_all_study_summaries", "import_optuna", "importance", "load_study", "logging",
            "pruners", "samplers", "search_space", "storages", "study", "trial"]

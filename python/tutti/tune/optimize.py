@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tutti.tune import exceptions, logging
+from tutti.tune import logging
 from tutti.tune.base_sampler import NativeSampler, is_overridden, store_constraints
 from tutti.tune.frozen_trial import FrozenTrial
 from tutti.tune.trial import Trial
@@ -140,11 +140,12 @@ def run_trial(study, objective: Callable[[Trial], Any], catch: tuple[type[Except
     values, state, error, cause = None, None, None, ""
     try:
         values = objective(trial)
-    except exceptions.TrialPruned as pruned:
-        state, cause = TrialState.PRUNED, str(pruned)
     except (Exception, KeyboardInterrupt) as failure:
-        state, error = TrialState.FAIL, failure
-        cause = "".join(traceback.format_exception(failure))
+        if _is_pruned(failure):
+            state, cause = TrialState.PRUNED, str(failure)
+        else:
+            state, error = TrialState.FAIL, failure
+            cause = "".join(traceback.format_exception(failure))
     problem = end_trial(study, trial.number, values, state)
     done = study._data.trial(trial.number)
     if done.state == TrialState.COMPLETE:
@@ -157,6 +158,11 @@ def run_trial(study, objective: Callable[[Trial], Any], catch: tuple[type[Except
     if error and not isinstance(error, catch):
         raise error
     return done
+
+
+def _is_pruned(failure: BaseException) -> bool:
+    """Return True for TrialPruned, also that of Optuna, which callbacks for training libraries raise."""
+    return any(one.__name__ == "TrialPruned" for one in type(failure).__mro__)
 
 
 def end_trial(study, number: int, result: Any, state: TrialState | None) -> str:
