@@ -6,16 +6,9 @@
 #include <vector>
 
 #include "tutti/tune/search/sampler.h"
+#include "tutti/tune/search/search_plan.h"
 
 namespace tutti::tune {
-
-// What an algorithm may know about a study before it starts.
-struct SearchPlan {
-  std::int64_t trials = 0;  // 0: unknown
-  int parallel = 1;         // trials at once
-  std::uint64_t seed = 0;
-  Space space = {};  // empty: the program asks for one parameter after the other
-};
 
 struct Algorithm {
   std::string name, summary;

@@ -1,7 +1,10 @@
 // The default search algorithm: chooses another one.
 #pragma once
 
-#include "tutti/tune/search/algorithms.h"
+#include <memory>
+
+#include "tutti/tune/search/sampler.h"
+#include "tutti/tune/search/search_plan.h"
 
 namespace tutti::tune {
 
