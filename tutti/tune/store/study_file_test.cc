@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tutti/core/random.h"
 #include "tutti/core/test_error.h"
@@ -158,6 +159,39 @@ TEST_F(StudyFileTest, FullDiskIsReportedAndLosesNothing) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   StudyFile file = open();
   EXPECT_GT(file.load(file.find("s")).count(TrialState::kComplete), 5u);
+}
+
+TEST_F(StudyFileTest, ThreadsRunStudiesOfOneFile) {
+  const auto file = std::make_shared<StudyFile>(path(), StudyFile::Access::kWrite);
+  constexpr int kTrials = 20;
+  const auto run = [&](const std::string& name) {
+    const StudyRecord record = file->create(name, {Direction::kMinimize}, "{}");
+    Study study(record.directions, make_random_sampler(1), make_no_pruner(),
+                StoredStudy{file, record});
+    for (int i = 0; i < kTrials; ++i) {
+      const std::int64_t number = study.ask();
+      study.suggest(number, "x" + name, Distribution::real(0, 1));
+      study.tell(number, TrialState::kComplete, {1});
+    }
+  };
+  std::thread first(run, "a"), second(run, "b");
+  first.join();
+  second.join();
+  for (const char* name : {"a", "b"}) {
+    const History history = file->load(file->find(name));
+    EXPECT_EQ(history.count(TrialState::kComplete), 20u);
+    EXPECT_THAT(history.column_names(), ElementsAre(std::string("x") + name));
+  }
+}
+
+TEST_F(StudyFileTest, ForkedProcessCannotUseTheFile) {
+  StudyFile file = open();
+  const pid_t child = fork();
+  if (child == 0) _exit(error_of([&] { file.studies(); }).starts_with("DDL-10-20") ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(file.studies().empty());
 }
 
 }  // namespace
