@@ -247,6 +247,9 @@ void bind_pruners(py::module_& module) {
   module.def("patient_pruner", [=](std::int64_t patience, double min_improvement) {
     return shared(make_patient_pruner(nullptr, patience, min_improvement));
   });
+  module.def("wilcoxon_pruner", [=](double p_threshold, std::size_t startup_steps) {
+    return shared(make_wilcoxon_pruner({p_threshold, startup_steps}));
+  });
   module.def("halving_pruner", [=](std::int64_t min_resource, int reduction_factor,
                                    int skipped_rungs, std::size_t bootstrap_count) {
     return shared(

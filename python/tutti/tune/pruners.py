@@ -7,7 +7,7 @@ from tutti.tune.base_sampler import default_hook
 from tutti.tune.frozen_trial import FrozenTrial
 
 __all__ = ["BasePruner", "HyperbandPruner", "MedianPruner", "NopPruner", "PatientPruner", "PercentilePruner",
-           "SuccessiveHalvingPruner", "ThresholdPruner"]
+           "SuccessiveHalvingPruner", "ThresholdPruner", "WilcoxonPruner"]
 
 
 class BasePruner(abc.ABC):
@@ -203,6 +203,29 @@ class HyperbandPruner(NativePruner):
         if bootstrap_count > 0 and max_resource == "auto":
             raise ValueError("bootstrap_count needs a number as max_resource")
         self._set(min_resource, 0 if max_resource == "auto" else max_resource, reduction_factor, bootstrap_count)
+
+
+class WilcoxonPruner(NativePruner):
+    """Prunes a trial that is worse than the best one by Wilcoxon's signed-rank test of reports at the same steps.
+
+    For results on parts of a task in any order, such as the folds of a cross-validation; not for learning curves.
+
+    Parameters
+    ----------
+    p_threshold : float
+        Smaller prunes less.
+    n_startup_steps : int
+        Reports before the first decision.
+    """
+
+    _make = staticmethod(_tune.wilcoxon_pruner)
+
+    def __init__(self, *, p_threshold: float = 0.1, n_startup_steps: int = 2) -> None:
+        if not 0 <= p_threshold <= 1:
+            raise ValueError(f"p_threshold must be between 0 and 1, not {p_threshold}")
+        if n_startup_steps < 0:
+            raise ValueError(f"n_startup_steps must be at least 0, not {n_startup_steps}")
+        self._set(p_threshold, n_startup_steps)
 
 
 class PatientPruner(BasePruner):

@@ -70,6 +70,49 @@ TEST(PatientPruner, WaitsUntilRecentReportsDoNotImprove) {
   EXPECT_FALSE(is_pruned(*tolerant, history, {1, 2, 3, 4}));
 }
 
+// Adds a complete trial whose reports are all 0, and returns what the pruner decides after each report of another one.
+std::vector<bool> decisions_of_wilcoxon(double p_threshold, const std::vector<double>& reports) {
+  History history;
+  add_trial(history, TrialState::kComplete, std::vector<double>(reports.size(), 0));
+  const auto pruner = make_wilcoxon_pruner({.p_threshold = p_threshold, .startup_steps = 0});
+  const std::int64_t number = add_trial(history, TrialState::kRunning, {});
+  std::vector<bool> decisions;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    history.report(number, {static_cast<std::int64_t>(i) + 1, reports[i]});
+    decisions.push_back(pruner->should_prune(history, history.trial(number)));
+  }
+  return decisions;
+}
+
+TEST(WilcoxonPruner, PrunesBelowTheProbability) {
+  // 1 of 2, 4 and 8 sums of signed ranks is as large: p = 1/2, 1/4, 1/8; then 3/16 with a tie of 1 and -1.
+  EXPECT_EQ(decisions_of_wilcoxon(0.2, {1, 2, 3}), (std::vector<bool>{false, false, true}));
+  EXPECT_EQ(decisions_of_wilcoxon(0.125, {1, 2, 3}), (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(decisions_of_wilcoxon(0.188, {-1, 1, 2, 3}),
+            (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(decisions_of_wilcoxon(0.187, {-1, 1, 2, 3}),
+            (std::vector<bool>{false, false, false, false}));
+  EXPECT_EQ(decisions_of_wilcoxon(1, {0, 0, 0}), (std::vector<bool>{false, false, false}));
+}
+
+TEST(WilcoxonPruner, ManyPairsAreNearlyNormal) {
+  std::vector<double> worse(120, 0), balanced(120, 0);
+  for (std::size_t i = 0; i < worse.size(); ++i) {
+    worse[i] = static_cast<double>(i + 1) * (i % 4 == 0 ? -1 : 1);
+    balanced[i] = static_cast<double>(i + 1) * (i % 2 == 0 ? -1 : 1);
+  }
+  EXPECT_TRUE(decisions_of_wilcoxon(0.01, worse).back());
+  EXPECT_FALSE(decisions_of_wilcoxon(0.01, balanced).back());
+}
+
+TEST(WilcoxonPruner, NeedsABestTrialWithReports) {
+  History history;
+  const auto pruner = make_wilcoxon_pruner({});
+  EXPECT_FALSE(is_pruned(*pruner, history, {1, 2, 3, 4, 5, 6}));
+  history.finish(history.add({}), TrialState::kComplete, {0}, 0);
+  EXPECT_FALSE(is_pruned(*pruner, history, {1, 2, 3, 4, 5, 6})) << "it has no reports";
+}
+
 TEST(HalvingPruner, ContinuesTheBestQuarterAtEachRung) {
   History history;
   const auto pruner = make_halving_pruner({.min_resource = 1, .reduction_factor = 4});
