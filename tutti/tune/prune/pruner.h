@@ -73,8 +73,8 @@ struct HyperbandOptions {
 };
 std::unique_ptr<Pruner> make_hyperband_pruner(const HyperbandOptions& options);
 
-// Prunes a trial that is worse than the best one by Wilcoxon's signed-rank test: its reports are paired with those of the
-// best trial at the same steps, in any order, such as the folds of a cross-validation.
+// Prunes a trial that is worse than the best one by Wilcoxon's signed-rank test: its reports are paired with those of
+// the best trial at the same steps, in any order, such as the folds of a cross-validation.
 struct WilcoxonOptions {
   double p_threshold = 0.1;       // smaller: prunes less
   std::size_t startup_steps = 2;  // pairs before the first decision, at least 2

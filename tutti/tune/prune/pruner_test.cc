@@ -105,6 +105,14 @@ TEST(WilcoxonPruner, ManyPairsAreNearlyNormal) {
   EXPECT_FALSE(decisions_of_wilcoxon(0.01, balanced).back());
 }
 
+TEST(WilcoxonPruner, KeepsATrialWhoseMeanIsAsGood) {
+  History history;
+  add_trial(history, TrialState::kComplete, {0, 0, 0, 0, 8, 8, 8, 8});
+  const auto pruner = make_wilcoxon_pruner({});
+  EXPECT_FALSE(is_pruned(*pruner, history, {4, 4, 4, 4})) << "p is 1/16, but the mean is equal";
+  EXPECT_TRUE(is_pruned(*pruner, history, {5, 5, 5, 5}));
+}
+
 TEST(WilcoxonPruner, NeedsABestTrialWithReports) {
   History history;
   const auto pruner = make_wilcoxon_pruner({});

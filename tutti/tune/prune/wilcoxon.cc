@@ -1,10 +1,10 @@
 // Pruning by Wilcoxon's signed-rank test.
 //
-// The reports of a trial are results on parts of the same task, such as the folds of a cross-validation, so those of the
-// same step of two trials form a pair. The differences to the best trial are ranked by their absolute values. If both
-// trials were equally good, every sign would be equally likely; p is the probability that the ranks of the positive
-// differences then have the observed sum or a larger one. Equal values share the mean of their ranks, and ranks of zero
-// differences count half.
+// The reports of a trial are results on parts of the same task, such as the folds of a cross-validation, so those of
+// the same step of two trials form a pair. The differences to the best trial are ranked by their absolute values. If
+// both trials were equally good, every sign would be equally likely; p is the probability that the ranks of the
+// positive differences then have the observed sum or a larger one. Equal values share the mean of their ranks, and
+// ranks of zero differences count half.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -94,11 +94,11 @@ class WilcoxonPruner : public Pruner {
     }
     if (differences.size() < std::max(kFewestPairs, options_.startup_steps)) return false;
     return p_value(differences) < options_.p_threshold &&
-           mean_loss(history, trial) >= mean_loss(history, *best);
+           mean_loss(history, trial) > mean_loss(history, *best);
   }
 
  private:
-  // A trial whose mean is better than that of all reports of the best one may become the best.
+  // A trial whose mean is as good as that of all reports of the best one may become the best.
   static double mean_loss(const History& history, const Trial& trial) {
     double sum = 0;
     for (const Report& report : trial.reports) sum += history.signed_report(report.value);
