@@ -21,7 +21,8 @@ constexpr tutti::app::Command kCommands[] = {
     {"runs", "list training runs", tutti::app::run_runs},
     {"train", "train a network on all cores of one or several hosts", tutti::app::run_train},
     {"trace", "merge the traces and flight records of a job", tutti::app::run_trace},
-    {"tune", "search for the best hyper-parameters of a case or of any program", tutti::app::run_tune},
+    {"tune", "search for the best hyper-parameters of a case or of any program",
+     tutti::app::run_tune},
 };
 
 }  // namespace

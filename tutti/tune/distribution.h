@@ -1,8 +1,9 @@
 // The values that a parameter of a search may take.
 //
-// Samplers work on numbers: the value of a float or integer parameter itself, and the index of a choice. They draw in the
-// unit interval, on which every parameter is uniform a priori: a logarithmic parameter is mapped by its logarithm, and
-// the values of a parameter with a step are intervals of equal width. A space of D parameters is then the unit cube.
+// Samplers work on numbers: the value of a float or integer parameter itself, and the index of a choice. They draw in
+// the unit interval, on which every parameter is uniform a priori: a logarithmic parameter is mapped by its logarithm,
+// and the values of a parameter with a step are intervals of equal width. A space of D parameters is then the unit
+// cube.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ Parameter parse_parameter(const std::string& text);
 void add_condition(Parameter& parameter, const Space& space, const std::string& parent,
                    const std::vector<std::string>& values);
 
-// Whether the parameters of `space` with these values exist, in order.
+// True for each parameter of `space` that exists if all have these values.
 std::vector<bool> active_parameters(const Space& space, const std::vector<double>& values);
 
 }  // namespace tutti::tune

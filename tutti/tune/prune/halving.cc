@@ -1,9 +1,9 @@
 // Asynchronous successive halving and Hyperband.
 //
-// Rung r of a bracket that skips s rungs is at step min_resource * factor^(r + s). The value of a trial at a rung is its
-// first report at or after that step. A trial that reaches a rung is compared with all trials of its bracket that have
-// reached it so far, without waiting for others. It continues if it is among the best 1/factor of them, rounded down, but at least
-// the best one continues.
+// Rung r of a bracket that skips s rungs is at step min_resource * factor^(r + s). The value of a trial at a rung is
+// its first report at or after that step. A trial that reaches a rung is compared with all trials of its bracket that
+// have reached it so far, without waiting for others. It continues if it is among the best 1/factor of them, rounded
+// down, but at least the best one continues.
 #include <algorithm>
 #include <cmath>
 #include <limits>

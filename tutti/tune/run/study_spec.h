@@ -48,8 +48,8 @@ struct StudyFileText {
 // Throws ConfigError (DDL-10-30), which names the line.
 StudyFileText read_study_toml(const std::filesystem::path& file);
 
-// Reads the JSON search request of IBM's Deep Learning Impact: algoDef and hyperParams. Its model package cannot be run;
-// the caller sets the command. Throws ConfigError (DDL-10-31).
+// Reads the JSON search request of IBM's Deep Learning Impact: algoDef and hyperParams. Its model package cannot be
+// run; the caller sets the command. Throws ConfigError (DDL-10-31).
 StudySpec read_search_request(const std::filesystem::path& file);
 
 // JSON, as it is stored with the study.

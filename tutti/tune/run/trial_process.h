@@ -14,7 +14,7 @@
 
 namespace tutti::tune {
 
-// How trials are started: the words before the program, and the cores of this host.
+// The words before the program of a trial, and the cores of this host on which it runs.
 struct Placement {
   std::vector<std::string> launcher;  // such as srun and its arguments; empty: on this host
   std::vector<int> cpus;              // of one trial; empty: all
@@ -26,8 +26,8 @@ std::filesystem::path trial_folder(const std::filesystem::path& study, std::int6
 // The parameters of a trial as a JSON object.
 std::string parameters_json(const Trial& trial);
 
-// The command of `trial`, with its placeholders replaced; see StudySpec::command. A word with a parameter that the trial
-// does not have is left out.
+// The command of `trial`, with its placeholders replaced; see StudySpec::command. A word with a parameter that the
+// trial does not have is omitted.
 std::vector<std::string> command_of(const std::vector<std::string>& command, const Trial& trial,
                                     const std::filesystem::path& folder,
                                     const std::filesystem::path& run);

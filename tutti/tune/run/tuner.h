@@ -1,9 +1,9 @@
 // Runs the trials of a study as processes, several at once.
 //
 // The states of a trial: ask() makes it running; its process reports metrics through files; when the process has ended,
-// the trial is complete, pruned or failed. A failed one waits again until its retries are used up. All states are in the
-// study file before the tuner acts on them, so after a crash of the tuner the running trials are known. Their processes
-// end with the tuner (parent death signal); recover() makes them wait again.
+// the trial is complete, pruned or failed. A failed one waits again until its retries are used up. All states are in
+// the study file before the tuner acts on them, so after a crash of the tuner the running trials are known. Their
+// processes end with the tuner (parent death signal); recover() makes them wait again.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@
 
 namespace tutti::tune {
 
-// What happens, for progress reports. Called in the thread of Tuner::run().
+// Callbacks for progress reports. Called in the thread of Tuner::run().
 struct TunerEvents {
   std::function<void(const Trial&)> started;
   // `reason` explains a failure; empty otherwise. The state is waiting if the trial is to be started again.
@@ -36,9 +36,9 @@ class Tuner {
   // Makes the trials that were running in an earlier process wait again; returns their number.
   int recover();
 
-  // Runs trials until enough have finished, the grid is exhausted, or the time is over. Returns false if it was stopped:
-  // `stop_fd` became readable; the running trials then wait for the next start. Throws ConfigError (DDL-10-35) if the
-  // first three trials fail, because the others would fail as well.
+  // Runs trials until enough have finished, the grid is exhausted, or the time is over. Returns false if it was
+  // stopped: `stop_fd` became readable; the running trials then wait for the next start. Throws ConfigError (DDL-10-35)
+  // if the first three trials fail, because the others would fail as well.
   bool run(int stop_fd);
 
   const std::list<TrialProcess>& running() const { return running_; }

@@ -15,7 +15,8 @@ constexpr double kSmallestNoise = 1e-6;
 constexpr double kJitter = 1e-10;
 constexpr double kSmallestVariance = 1e-12;
 constexpr int kFitEvaluations = 60;
-// Log-normal prior of a length scale: median exp(kLogLength) * sqrt(dimensions), and standard deviation of its logarithm.
+// Log-normal prior of a length scale: median exp(kLogLength) * sqrt(dimensions), and standard deviation of its
+// logarithm.
 constexpr double kLogLength = 0.2, kLogLengthDeviation = 1.7320508;
 constexpr double kNoiseShape = 1.1, kNoiseRate = 30;  // gamma priors
 constexpr double kVarianceShape = 2, kVarianceRate = 1;

@@ -7,8 +7,8 @@
 // 3. The next trial maximizes the log expected improvement. With constraints, it is multiplied by the probability that
 //    they hold. Several objectives are combined by random weights, new ones for each trial (ParEGO).
 //
-// Fitting the parameters of the kernel costs most. It is repeated when the number of trials has grown by a tenth, on the
-// trials that had finished then, so a resumed study computes the same parameters.
+// Fitting the parameters of the kernel costs most. It is repeated when the number of trials has grown by a tenth, on
+// the trials that had finished then, so a resumed study computes the same parameters.
 #include "tutti/tune/search/gp.h"
 
 #include <algorithm>

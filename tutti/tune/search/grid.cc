@@ -1,8 +1,9 @@
 // Grid search.
 //
 // A combination is a number in the mixed radix of the counts of values. A trial takes the combination at the first free
-// position of a permutation, and notes the position. The permutation is not stored: it is a bijection on the smallest power of four that covers the grid (four
-// Feistel rounds), and positions outside of the grid are mapped again until they are inside.
+// position of a permutation, and notes the position. The permutation is not stored: it is a bijection on the smallest
+// power of four that covers the grid (four Feistel rounds), and positions outside of the grid are mapped again until
+// they are inside.
 #include <fmt/format.h>
 
 #include <algorithm>

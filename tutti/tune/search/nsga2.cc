@@ -1,9 +1,9 @@
 // NSGA-II.
 //
-// The first generation is random. A later one has children of the parents: the `population` best of the previous parents
-// and their children, by front of non-dominated trials and then by crowding distance. Each parent of a child is the
-// better of two drawn at random. A child takes each parameter from one of its two parents, and some parameters are drawn
-// again: a choice at random, a number near the inherited one.
+// The first generation is random. A later one has children of the parents: the `population` best of the previous
+// parents and their children, by front of non-dominated trials and then by crowding distance. Each parent of a child is
+// the better of two drawn at random. A child takes each parameter from one of its two parents, and some parameters are
+// drawn again: a choice at random, a number near the inherited one.
 //
 // A trial notes its generation, so the parents follow from the history. A generation is complete when `population` of
 // its trials have finished; trials of older generations that finish later take part in the next selection.

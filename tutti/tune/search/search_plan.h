@@ -1,4 +1,4 @@
-// Facts about a study that a search algorithm may use.
+// Properties of a study that a search algorithm may use.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 
 namespace tutti::tune {
 
-// Known before the study starts.
 struct SearchPlan {
   std::int64_t trials = 0;  // 0: unknown
   int parallel = 1;         // trials at once
