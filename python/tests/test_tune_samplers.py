@@ -156,7 +156,8 @@ def curve(trial):
 
 PRUNERS = [optuna.pruners.MedianPruner(n_startup_trials=1), optuna.pruners.PercentilePruner(25, n_startup_trials=1),
            optuna.pruners.ThresholdPruner(upper=1.1, n_warmup_steps=4),
-           optuna.pruners.WilcoxonPruner(p_threshold=0.2), optuna.pruners.SuccessiveHalvingPruner(min_resource=1), optuna.pruners.HyperbandPruner(max_resource=1)]
+           optuna.pruners.WilcoxonPruner(p_threshold=0.2), optuna.pruners.SuccessiveHalvingPruner(min_resource=1),
+           optuna.pruners.HyperbandPruner(max_resource=1)]
 
 
 @pytest.mark.parametrize("pruner", PRUNERS, ids=lambda pruner: type(pruner).__name__)

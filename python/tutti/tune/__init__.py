@@ -26,8 +26,8 @@ from tutti.tune.study import Study
 from tutti.tune.study_direction import StudyDirection
 from tutti.tune.trial import FrozenTrial, Trial, create_trial
 
-__all__ = ["__version__", "FrozenTrial", "Study", "StudyDirection", "StudySummary", "Trial", "TrialPruned", "copy_study",
-           "create_study", "create_trial", "delete_study", "distributions", "exceptions", "export_optuna",
+__all__ = ["__version__", "FrozenTrial", "Study", "StudyDirection", "StudySummary", "Trial", "TrialPruned",
+           "copy_study", "create_study", "create_trial", "delete_study", "distributions", "exceptions", "export_optuna",
            "get_all_study_names", "get_all_study_summaries", "import_optuna", "importance", "load_study", "logging",
            "pruners", "samplers", "search_space", "storages", "study", "trial"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tutti import _tune
-from tutti.tune.distributions import BaseDistribution, distribution_of
+from tutti.tune.distributions import BaseDistribution
 from tutti.tune.frozen_trial import FrozenTrial
 from tutti.tune.trial_state import TrialState
 
-__all__ = ["BaseSampler", "NativeSampler"]
+__all__ = ["BaseSampler", "NativeSampler", "default_hook", "is_overridden", "store_constraints"]
 
 ConstraintsFunction = Callable[[FrozenTrial], Sequence[float]]
 
@@ -128,5 +128,3 @@ def store_constraints(function: ConstraintsFunction | None, study, trial: Frozen
         raise ValueError(f"a constraint of trial {trial.number} is NaN: {constraints}")
     study._core.set_constraints(trial.number, constraints)
 
-
-__all__ += ["default_hook", "distribution_of", "is_overridden", "store_constraints"]

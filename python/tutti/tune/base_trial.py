@@ -1,5 +1,6 @@
 """Functions that all kinds of trials have in common."""
 
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,19 @@ from tutti.tune.distributions import (BaseDistribution, CategoricalDistribution,
                                       check_distribution_compatibility)
 
 __all__ = ["BaseTrial"]
+
+
+def _accepts_positional(function):
+    """Let `step` and `log` of suggest_int be positional, as in old versions of Optuna, with a warning."""
+
+    @functools.wraps(function)
+    def wrapper(self, name, low, high, *positional, **keywords):
+        if positional:
+            warnings.warn("step and log should be keywords", FutureWarning, stacklevel=2)
+            keywords.update(zip(("step", "log"), positional, strict=False))
+        return function(self, name, low, high, **keywords)
+
+    return wrapper
 
 
 class BaseTrial:
@@ -45,6 +59,7 @@ class BaseTrial:
         """
         return self._suggest(name, FloatDistribution(low, high, log=log, step=step))
 
+    @_accepts_positional
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
         """Return the value of an integer parameter. For parameters and errors see `suggest_float`."""
         return self._suggest(name, IntDistribution(low, high, log=log, step=step))
@@ -71,23 +86,6 @@ class BaseTrial:
 
 def _warn_of_deprecated(name: str, replacement: str) -> None:
     warnings.warn(f"{name} is deprecated: use {replacement}", FutureWarning, stacklevel=3)
-
-
-def accepts_positional(function):
-    """Let `step` and `log` of suggest_int be positional, as in old versions of Optuna, with a warning."""
-    import functools
-
-    @functools.wraps(function)
-    def wrapper(self, name, low, high, *positional, **keywords):
-        if positional:
-            warnings.warn("step and log should be keywords", FutureWarning, stacklevel=2)
-            keywords.update(zip(("step", "log"), positional, strict=False))
-        return function(self, name, low, high, **keywords)
-
-    return wrapper
-
-
-BaseTrial.suggest_int = accepts_positional(BaseTrial.suggest_int)
 
 
 def warn_of_other_distribution(name: str, known: BaseDistribution, distribution: BaseDistribution) -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -63,7 +64,7 @@ class BaseDistribution:
         return f"{type(self).__name__}({', '.join(f'{key}={value}' for key, value in self._asdict().items())})"
 
 
-def _internal_number(value: Any, low: float) -> float:
+def _internal_number(value: Any) -> float:
     try:
         number = float(value)
     except (ValueError, TypeError) as error:
@@ -103,7 +104,7 @@ class FloatDistribution(BaseDistribution):
         self.log = log
 
     def to_internal_repr(self, param_value_in_external_repr: Any) -> float:
-        number = _internal_number(param_value_in_external_repr, self.low)
+        number = _internal_number(param_value_in_external_repr)
         if self.log and number <= 0:
             raise ValueError(f"{param_value_in_external_repr} has no logarithm")
         return number
@@ -157,7 +158,7 @@ class IntDistribution(BaseDistribution):
         return int(param_value_in_internal_repr)
 
     def to_internal_repr(self, param_value_in_external_repr: Any) -> float:
-        number = _internal_number(param_value_in_external_repr, self.low)
+        number = _internal_number(param_value_in_external_repr)
         if self.log and number <= 0:
             raise ValueError(f"{param_value_in_external_repr} has no logarithm")
         return number
@@ -274,8 +275,7 @@ def _adjusted_high(low: float, high: float, step: float | None) -> float:
     adjusted = low + steps * step
     if abs(adjusted - high) <= 1e-8 * step:
         return high
-    from decimal import Decimal  # exact in the decimal digits that the caller has written
-
+    # Exact in the decimal digits that the caller has written.
     adjusted = float(Decimal(str(low)) + steps * Decimal(str(step)))
     warnings.warn(f"the range {low}..{high} is not a multiple of the step {step}: it ends at {adjusted}", stacklevel=3)
     return adjusted

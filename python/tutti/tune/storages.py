@@ -1,5 +1,6 @@
 """Storages: study files, and studies in memory."""
 
+import copy
 import os
 import threading
 import weakref
@@ -142,8 +143,6 @@ class BaseStorage:
 
     def get_all_trials(self, study_id: int, deepcopy: bool = True,
                        states: Sequence[TrialState] | None = None) -> list[FrozenTrial]:
-        import copy
-
         trials = self._by_id(study_id).trials(states)
         return copy.deepcopy(trials) if deepcopy else trials
 
