@@ -152,7 +152,8 @@ def stage_cpp(root, staged):
 def stage_python(staged):
     (staged / "api/python").mkdir(parents=True, exist_ok=True)
     for name in PYTHON_MODULES:
-        options = "   :noindex:\n" if name.startswith("snap_ml") else ""  # its classes are also in tutti.learn
+        # The classes of snap_ml are also in tutti.learn, those of tutti.tune in its modules.
+        options = "   :noindex:\n" if name.startswith("snap_ml") or name == "tutti.tune" else ""
         options += "   :imported-members:\n" if name.startswith("tutti.horovod") else ""  # packages without __all__
         text = f"{name}\n{'=' * len(name)}\n.. automodule:: {name}\n{options}"
         (staged / f"api/python/{name}.rst").write_text(text, encoding="utf-8")

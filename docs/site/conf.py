@@ -32,7 +32,8 @@ highlight_language = "text"  # of blocks without a language: program output
 pygments_style = "friendly"
 
 # The compiled modules are not needed to read docstrings and signatures.
-autodoc_mock_imports = ["tutti._comm", "tutti._learn", "tutti._model", "tutti._torch", "tutti._tree"]
+autodoc_mock_imports = ["tutti._comm", "tutti._learn", "tutti._model", "tutti._torch", "tutti._tree",
+                        "tutti._tune"]
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "undoc-members": True}
 autodoc_inherit_docstrings = False

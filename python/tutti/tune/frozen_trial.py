@@ -17,17 +17,11 @@ class FrozenTrial(BaseTrial):
 
     Attributes
     ----------
-    number : int
-        0, 1, ... in the order of creation.
     state : TrialState
-    value, values
-        Result; one per objective. None unless the trial is complete, or pruned after a report.
-    params, distributions : dict
-        Values and distributions by name.
     intermediate_values : dict
         Reports by step.
-    user_attrs, system_attrs : dict
-    datetime_start, datetime_complete : datetime or None
+    datetime_complete : datetime or None
+        End of the trial.
     """
 
     def __init__(self, number: int, state: TrialState, value: float | None, datetime_start: datetime.datetime | None,
@@ -114,6 +108,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def number(self) -> int:
+        """0, 1, ... in the order of creation."""
         return self._number
 
     @number.setter
@@ -122,6 +117,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def value(self) -> float | None:
+        """Result of a single objective; None unless complete, or pruned after a report."""
         if self._values is not None and len(self._values) != 1:
             raise RuntimeError("the trial has several values: use `values`")
         return None if self._values is None else self._values[0]
@@ -134,6 +130,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def values(self) -> list[float] | None:
+        """One result per objective; None unless complete, or pruned after a report."""
         return self._values
 
     @values.setter
@@ -142,6 +139,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def datetime_start(self) -> datetime.datetime | None:
+        """Start of the trial."""
         return self._datetime_start
 
     @datetime_start.setter
@@ -150,6 +148,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def params(self) -> dict[str, Any]:
+        """Values by name."""
         return self._params
 
     @params.setter
@@ -158,6 +157,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
+        """Distributions by name."""
         return self._distributions
 
     @distributions.setter
@@ -166,6 +166,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def user_attrs(self) -> dict[str, Any]:
+        """Attributes of the program."""
         return self._user_attrs
 
     @user_attrs.setter
@@ -174,6 +175,7 @@ class FrozenTrial(BaseTrial):
 
     @property
     def system_attrs(self) -> dict[str, Any]:
+        """Attributes of samplers and callbacks."""
         return self._system_attrs
 
     @system_attrs.setter
@@ -250,26 +252,32 @@ class FixedTrial(BaseTrial):
 
     @property
     def params(self) -> dict[str, Any]:
+        """Values by name."""
         return self._suggested_params
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
+        """Distributions by name."""
         return self._distributions
 
     @property
     def user_attrs(self) -> dict[str, Any]:
+        """Attributes of the program."""
         return self._user_attrs
 
     @property
     def system_attrs(self) -> dict[str, Any]:
+        """Attributes of samplers and callbacks."""
         return self._system_attrs
 
     @property
     def datetime_start(self) -> datetime.datetime | None:
+        """Start of the trial."""
         return self._datetime_start
 
     @property
     def number(self) -> int:
+        """0, 1, ... in the order of creation."""
         return self._number
 
 

@@ -144,10 +144,12 @@ class Study:
 
     @property
     def user_attrs(self) -> dict[str, Any]:
+        """Attributes of the program."""
         return copy.deepcopy(self._data.study_attributes(False))
 
     @property
     def system_attrs(self) -> dict[str, Any]:
+        """Attributes of samplers and callbacks."""
         return copy.deepcopy(self._data.study_attributes(True))
 
     def set_user_attr(self, key: str, value: Any) -> None:

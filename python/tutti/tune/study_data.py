@@ -52,7 +52,7 @@ class StudyData:
     """
 
     def __init__(self, study_id: int, name: str, is_maximized: Sequence[bool],
-                 file: _tune.StudyFile | None = None) -> None:
+                 file: "_tune.StudyFile | None" = None) -> None:
         self.study_id, self.name, self.is_maximized, self.file = study_id, name, list(is_maximized), file
         self.core = _tune.Study(self.is_maximized, _tune.random_sampler(0), _tune.no_pruner(), file, name)
         self.sampler: object = None  # of the latest trial
@@ -109,7 +109,7 @@ class StudyData:
         return [self.trial(number) for number, state in enumerate(self.core.states(0))
                 if wanted is None or TrialState(state) in wanted]
 
-    def attributes(self, number: int, is_system: bool, core: _tune.Trial | None = None) -> dict[str, Any]:
+    def attributes(self, number: int, is_system: bool, core: "_tune.Trial | None" = None) -> dict[str, Any]:
         """Return the user or system attributes of a trial."""
         core = self.core.trial(number) if core is None else core
         texts = core.system_attributes if is_system else core.user_attributes

@@ -18,17 +18,7 @@ __all__ = ["BaseTrial", "FixedTrial", "FrozenTrial", "Trial", "TrialPruned", "Tr
 
 
 class Trial(BaseTrial):
-    """One evaluation of the objective, while it runs. Returned by `Study.ask` and passed to objectives.
-
-    Attributes
-    ----------
-    number : int
-        0, 1, ... in the order of creation.
-    params, distributions : dict
-        Values and distributions by name.
-    user_attrs, system_attrs : dict
-    datetime_start : datetime
-    """
+    """One evaluation of the objective, while it runs. Returned by `Study.ask` and passed to objectives."""
 
     def __init__(self, study, trial_id: int) -> None:
         self.study = study
@@ -152,32 +142,40 @@ class Trial(BaseTrial):
 
     @property
     def relative_params(self) -> dict[str, Any]:
+        """Values that the sampler has drawn together, by name."""
         return self._relative_params
 
     @property
     def params(self) -> dict[str, Any]:
+        """Values by name."""
         return {name: value for name, (_, value) in self._known.items()}
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
+        """Distributions by name."""
         return {name: distribution for name, (distribution, _) in self._known.items()}
 
     @property
     def user_attrs(self) -> dict[str, Any]:
+        """Attributes of the program."""
         return self._data.attributes(self._number, False)
 
     @property
     def system_attrs(self) -> dict[str, Any]:
+        """Attributes of samplers and callbacks."""
         return self._data.attributes(self._number, True)
 
     @property
     def datetime_start(self) -> datetime.datetime | None:
+        """Start of the trial."""
         return self._data.trial(self._number).datetime_start
 
     @property
     def number(self) -> int:
+        """0, 1, ... in the order of creation."""
         return self._number
 
     @property
     def storage(self):
+        """Storage of the study."""
         return self.study._storage
