@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tutti/tune/search/sampler.h"
-#include "tutti/tune/search/search_plan.h"
 
 namespace tutti::tune {
 

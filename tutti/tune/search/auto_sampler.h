@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "tutti/tune/search/sampler.h"
-#include "tutti/tune/search/search_plan.h"
 
 namespace tutti::tune {
 

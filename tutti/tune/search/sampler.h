@@ -23,6 +23,14 @@ struct Suggestion {
   Attributes notes = {};
 };
 
+// Facts about a study that are known before it starts.
+struct SearchPlan {
+  std::int64_t trials = 0;  // 0: unknown
+  int parallel = 1;         // trials at once
+  std::uint64_t seed = 0;
+  Space space = {};  // empty: the program asks for one parameter after the other
+};
+
 // Not thread-safe.
 class Sampler {
  public:
