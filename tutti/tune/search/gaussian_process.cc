@@ -17,9 +17,14 @@ constexpr double kSmallestVariance = 1e-12;
 constexpr int kFitEvaluations = 60;
 // Log-normal prior of a length scale: median exp(kLogLength) * sqrt(dimensions), and standard deviation of its
 // logarithm.
-constexpr double kLogLength = 0.2, kLogLengthDeviation = 1.7320508;
+constexpr double kLogLength = -0.7, kLogLengthDeviation = 0.5;
 constexpr double kNoiseShape = 1.1, kNoiseRate = 30;  // gamma priors
 constexpr double kVarianceShape = 2, kVarianceRate = 1;
+// Starts of the fit: short lengths explain the values by the function, long ones by noise.
+struct Start {
+  double log_length, noise;
+};
+constexpr Start kStarts[] = {{-1, 1e-3}, {0, 1e-2}, {-2, 1e-4}};
 constexpr double kSqrt5 = 2.2360679774997896;
 
 // Matern 5/2 correlation at squared distance r2, and its derivative by r2.
@@ -136,6 +141,32 @@ class Posterior {
   const VectorXd& values_;
 };
 
+// Moves `logs` to a local minimum by L-BFGS and returns the value there.
+double minimize(Posterior& posterior, std::vector<double>& logs) {
+  nlopt::opt optimizer(nlopt::LD_LBFGS, static_cast<unsigned>(logs.size()));
+  std::vector<double> lower(logs.size(), -12), upper(logs.size(), 12);
+  lower.back() = std::log(kSmallestNoise);
+  upper.back() = 0;
+  optimizer.set_lower_bounds(lower);
+  optimizer.set_upper_bounds(upper);
+  optimizer.set_maxeval(kFitEvaluations);
+  optimizer.set_ftol_abs(1e-3);
+  optimizer.set_min_objective(
+      [](const std::vector<double>& at, std::vector<double>& gradient, void* data) {
+        return (*static_cast<Posterior*>(data))(at, gradient);
+      },
+      &posterior);
+  double value = 0;
+  try {
+    optimizer.optimize(logs, value);
+  } catch (
+      const std::runtime_error&) {  // rounding stopped the search: `logs` is the best point found
+    std::vector<double> none;
+    value = posterior(logs, none);
+  }
+  return value;
+}
+
 }  // namespace
 
 GaussianProcess::GaussianProcess(GpInputs inputs, VectorXd values, GpParameters parameters)
@@ -197,31 +228,21 @@ GaussianProcess GaussianProcess::with_predicted(const MatrixXd& points) const {
 
 GpParameters fit_parameters(const GpInputs& inputs, const VectorXd& values) {
   const auto dimensions = static_cast<std::size_t>(inputs.dimensions());
-  const double log_length = kLogLength + 0.5 * std::log(static_cast<double>(dimensions)) - 1;
-  std::vector<double> logs(dimensions, -2 * log_length);
-  logs.push_back(0);
-  logs.push_back(std::log(1e-3));
+  const double median = kLogLength + 0.5 * std::log(static_cast<double>(dimensions));
   Posterior posterior(inputs, values);
-  nlopt::opt optimizer(nlopt::LD_LBFGS, static_cast<unsigned>(logs.size()));
-  std::vector<double> lower(logs.size(), -12), upper(logs.size(), 12);
-  lower.back() = std::log(kSmallestNoise);
-  upper.back() = 0;
-  optimizer.set_lower_bounds(lower);
-  optimizer.set_upper_bounds(upper);
-  optimizer.set_maxeval(kFitEvaluations);
-  optimizer.set_ftol_abs(1e-3);
-  optimizer.set_min_objective(
-      [](const std::vector<double>& at, std::vector<double>& gradient, void* data) {
-        return (*static_cast<Posterior*>(data))(at, gradient);
-      },
-      &posterior);
+  std::vector<double> best_logs;
   double best = 0;
-  try {
-    optimizer.optimize(logs, best);
-  } catch (const std::runtime_error&) {
-    // Rounding stopped the search: `logs` is the best point found.
+  for (const Start& start : kStarts) {
+    std::vector<double> logs(dimensions, -2 * (median + start.log_length));
+    logs.push_back(0);
+    logs.push_back(std::log(start.noise));
+    const double found = minimize(posterior, logs);
+    if (best_logs.empty() || found < best) {
+      best = found;
+      best_logs = logs;
+    }
   }
-  return parameters_from(logs);
+  return parameters_from(best_logs);
 }
 
 }  // namespace tutti::tune

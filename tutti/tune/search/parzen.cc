@@ -93,6 +93,16 @@ std::vector<float> neighbour_distances(const std::vector<float>& positions) {
   return distances;
 }
 
+// Standard deviation of the positions; of fewer than two, the largest width of a kernel.
+double spread_of(const std::vector<float>& positions) {
+  if (positions.size() < 2) return kJointWidth;
+  double mean = 0, square = 0;
+  for (const float position : positions) mean += position;
+  mean /= static_cast<double>(positions.size());
+  for (const float position : positions) square += (position - mean) * (position - mean);
+  return std::sqrt(square / static_cast<double>(positions.size()));
+}
+
 double log_prior(const Distribution& distribution, double x) {
   if (distribution.is_categorical()) return -std::log(distribution.cardinality());
   const double unit = log_mass(0, 1, kPriorPosition, kPriorWidth);
@@ -134,7 +144,8 @@ ParzenEstimator::ParzenEstimator(const Space& space, std::vector<Observations> o
 
 // The kernel of a single parameter is as wide as the distance to its farther neighbour, so kernels are narrow where
 // trials are dense. Several parameters have no neighbours in this sense, and the values of a small grid coincide. Their
-// kernels have equal widths, which shrink with the number of trials as in a density estimate of as many dimensions.
+// kernels have equal widths: the spread of the trials along the parameter, and less for many trials (Scott's rule). The
+// best trials move together during a search, so the kernels of their density become narrow.
 void ParzenEstimator::set_widths(Dimension& dimension, std::size_t dimensions) const {
   const double smallest = 1 / std::min(kMostWidths, 1 + components_);
   if (dimensions == 1 && !is_small_grid(*dimension.distribution)) {
@@ -146,7 +157,8 @@ void ParzenEstimator::set_widths(Dimension& dimension, std::size_t dimensions) c
   }
   const double observations = std::max(components_ - 1, 1.0);
   const double shrinkage = std::pow(observations, -1 / (static_cast<double>(dimensions) + 4));
-  dimension.width = std::max(kJointWidth * shrinkage, smallest);
+  const double width = std::min(kJointWidth, spread_of(dimension.observed));
+  dimension.width = std::max(width * shrinkage, smallest);
   dimension.inverse_widths.assign(count_, static_cast<float>(1 / dimension.width));
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using Eigen::VectorXd;
 
-constexpr double kMostPower = 4;  // powers searched: -kMostPower + 2 to kMostPower
+constexpr double kMostPower = 2;  // powers searched: 2 - kMostPower to kMostPower
 constexpr int kSearchSteps = 40;  // of the golden section
 constexpr double kGolden = 0.61803398874989485;
 
