@@ -1,8 +1,8 @@
 // Bayesian optimisation with Gaussian processes.
 //
 // 1. A Gaussian process is fitted to the losses of the complete and pruned trials. The losses are first transformed to
-//    be as close to normal as a power transform makes them (Yeo-Johnson), so a few very bad trials do not hide the
-//    differences between good ones.
+//    be as close to normal as a power transform makes them (Yeo-Johnson, at most a logarithm), so a few very bad trials
+//    do not hide the differences between good ones.
 // 2. Running trials are taken as observed with their predicted loss, so parallel trials are not drawn to one point.
 // 3. The next trial maximizes the log expected improvement. With constraints, it is multiplied by the probability that
 //    they hold. Several objectives are combined by random weights, new ones for each trial (ParEGO).
