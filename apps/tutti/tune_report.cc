@@ -8,7 +8,9 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/os/output_file.h"
+#include "tutti/plot/bars.h"
 #include "tutti/plot/chart.h"
+#include "tutti/tune/importance/ped_anova.h"
 
 namespace tutti::app {
 namespace {
@@ -67,7 +69,7 @@ plot::Axis linear_axis(const std::string& label, bool is_whole = false) {
 // The value of each trial, and the best one up to it.
 plot::Chart history_chart(const std::string& name, const tune::History& history) {
   plot::Chart chart{name + ": value of each trial",
-                    "the line is the best value so far",
+                    "thick: the best value so far",
                     linear_axis("trial", true),
                     linear_axis("value"),
                     {}};
@@ -110,6 +112,20 @@ plot::Chart steps_chart(const std::string& name, const tune::History& history) {
       line.points.push_back({static_cast<double>(report.step), report.value});
     chart.series.push_back(std::move(line));
   }
+  return chart;
+}
+
+// Importance of each parameter for the first objective.
+plot::BarChart importance_chart(const std::string& name, const tune::History& history) {
+  plot::BarChart chart{name + ": importance of parameters",
+                       "PED-ANOVA: which parameters decide whether a trial is among the best",
+                       "share",
+                       {}};
+  plot::BarGroup group;
+  for (const tune::Importance& one : tune::parameter_importances(history)) {
+    group.bars.push_back({one.name, one.value, fmt::format("{:.2f}", one.value)});
+  }
+  chart.groups = {group};
   return chart;
 }
 
@@ -189,6 +205,8 @@ std::vector<fs::path> plot_study(const fs::path& folder, const std::string& name
   std::vector<fs::path> written;
   fs::create_directories(folder / "plots");
   write_plot(folder / "plots/history.svg", plot::render_svg(history_chart(name, history)), written);
+  write_plot(folder / "plots/importance.svg", plot::render_svg(importance_chart(name, history)),
+             written);
   const bool has_steps = std::any_of(history.trials().begin(), history.trials().end(),
                                      [](const Trial& trial) { return trial.reports.size() > 1; });
   if (has_steps)

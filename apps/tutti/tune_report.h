@@ -23,7 +23,7 @@ std::string table_text(const tune::History& history);
 // All trials as JSON (docs/formats/study.md).
 std::string study_json(const std::string& name, const tune::History& history);
 
-// Writes plots/history.svg, plots/steps.svg if trials report steps, and plots/parameters.svg; returns their paths.
+// Writes plots/history.svg, plots/importance.svg, and plots/steps.svg if trials report steps; returns their paths.
 // Throws IoError if a file cannot be written.
 std::vector<std::filesystem::path> plot_study(const std::filesystem::path& folder,
                                               const std::string& name,

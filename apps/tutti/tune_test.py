@@ -50,6 +50,7 @@ class Tune(unittest.TestCase):
             self.assertEqual([report["step"] for report in trial["reports"]], [1, 2, 3])
         self.assertTrue((self.study / "plots/history.svg").read_text().startswith("<svg"))
         self.assertTrue((self.study / "plots/steps.svg").exists())
+        self.assertIn(">n<", (self.study / "plots/importance.svg").read_text())
         self.assertEqual(len(self.tune("show", self.study).splitlines()), 10)
 
     def test_conditions_in_toml(self):
