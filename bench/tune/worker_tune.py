@@ -15,7 +15,12 @@ import warnings
 import tune_functions
 
 MODULE, FILE, SEEDS, TRIALS, QUICK = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5] == "1"
-optuna = importlib.import_module(MODULE)
+try:
+    optuna = importlib.import_module(MODULE)
+except ImportError as missing:
+    with open(FILE, "a", encoding="utf-8") as lines:
+        lines.write(json.dumps({"system": sys.executable, "metric": "note", "text": f"not measured: {missing}"}) + "\n")
+    sys.exit(0)
 OURS = MODULE == "tutti.tune"
 SYSTEM = "tutti" if OURS else f"optuna {optuna.__version__}"
 warnings.simplefilter("ignore")
