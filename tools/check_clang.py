@@ -64,7 +64,8 @@ def sources_of(database, pattern):
 
 
 def unity_sources_of(database):
-    return [entry for entry in database if "/Unity/" in entry["file"] and "torch" not in entry["command"]]
+    return [entry for entry in database
+            if "/Unity/" in entry["file"] and not entry["file"].endswith(".c") and "torch" not in entry["command"]]
 
 
 def main():
