@@ -322,7 +322,7 @@ void bind_optuna(py::module_& module) {
       [](const std::filesystem::path& path, const StudyTuple& study, bool is_version_3_0) {
         const auto& [name, maximized, trials, user, system] = study;
         write_optuna(path, {{name, directions_of(maximized), trials, user, system}},
-                     is_version_3_0 ? OptunaSchema::kVersion3_0 : OptunaSchema::kVersion3_2);
+                     is_version_3_0 ? OptunaSchema::kVersion30 : OptunaSchema::kVersion32);
       },
       WithoutGil());
 }

@@ -70,11 +70,11 @@ void check_version(const std::filesystem::path& path, SQLite::Database& db) {
   if (!db.tableExists("alembic_version"))
     reject(path, "not a study of Optuna. Pass the file of its SQLite storage.");
   const std::string version = db.execAndGet("SELECT version_num FROM alembic_version").getString();
-  if (version != kVersion3_0 && version != kVersion3_2) {
+  if (version != kVersion30 && version != kVersion32) {
     reject(path, fmt::format("the tables have version {}; versions {} and {} can be used. Run: "
                              "optuna storage upgrade "
                              "--storage sqlite:///{}",
-                             version, kVersion3_0, kVersion3_2, path.string()));
+                             version, kVersion30, kVersion32, path.string()));
   }
 }
 
@@ -280,7 +280,7 @@ void write_optuna(const std::filesystem::path& path, const std::vector<PortableS
   SQLite::Transaction transaction(db);
   if (db.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0) {
     db.exec(kOptunaTables);
-    db.exec(schema == OptunaSchema::kVersion3_0 ? kOptunaVersion3_0 : kOptunaVersion3_2);
+    db.exec(schema == OptunaSchema::kVersion30 ? kOptunaVersion30 : kOptunaVersion32);
   }
   check_version(path, db);
   Writer writer(db);

@@ -19,8 +19,8 @@ struct PortableStudy {
 
 // Versions of the tables: Optuna reads only its own.
 enum class OptunaSchema {
-  kVersion3_0,  // Optuna 3.0 and 3.1
-  kVersion3_2,  // Optuna 3.2 and newer
+  kVersion30,  // Optuna 3.0 and 3.1
+  kVersion32,  // Optuna 3.2 and newer
 };
 
 // Reads all studies. Trials that were running become failed. Throws IoError (DDL-10-28) if the file is not a database
@@ -30,6 +30,6 @@ std::vector<PortableStudy> read_optuna(const std::filesystem::path& path);
 // Adds studies to a database of Optuna, which is created if missing. Either all or none are added. Throws IoError
 // (DDL-10-28) if the file is another database or has a study of the same name, or cannot be written.
 void write_optuna(const std::filesystem::path& path, const std::vector<PortableStudy>& studies,
-                  OptunaSchema schema = OptunaSchema::kVersion3_2);
+                  OptunaSchema schema = OptunaSchema::kVersion32);
 
 }  // namespace tutti::tune

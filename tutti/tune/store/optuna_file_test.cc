@@ -46,7 +46,7 @@ PortableStudy example(const std::string& name) {
 }
 
 TEST(OptunaFile, ReturnsWhatWasWritten) {
-  for (const OptunaSchema schema : {OptunaSchema::kVersion3_0, OptunaSchema::kVersion3_2}) {
+  for (const OptunaSchema schema : {OptunaSchema::kVersion30, OptunaSchema::kVersion32}) {
     const auto path = fresh_path("optuna_round.db");
     write_optuna(path, {example("first")}, schema);
     write_optuna(path, {example("second")}, schema);

@@ -4,8 +4,8 @@
 namespace tutti::tune {
 
 inline constexpr int kOptunaBusyMilliseconds = 10000;  // another process may be writing
-inline constexpr const char* kVersion3_0 = "v3.0.0.d";
-inline constexpr const char* kVersion3_2 = "v3.2.0.a";
+inline constexpr const char* kVersion30 = "v3.0.0.d";
+inline constexpr const char* kVersion32 = "v3.2.0.a";
 
 inline constexpr const char* kOptunaTables = R"sql(
 CREATE TABLE studies (
@@ -71,12 +71,12 @@ CREATE TABLE alembic_version (
 );
 )sql";
 
-inline constexpr const char* kOptunaVersion3_0 = R"sql(
+inline constexpr const char* kOptunaVersion30 = R"sql(
 INSERT INTO version_info VALUES (1, 12, '3.0.0');
 INSERT INTO alembic_version VALUES ('v3.0.0.d');
 )sql";
 
-inline constexpr const char* kOptunaVersion3_2 = R"sql(
+inline constexpr const char* kOptunaVersion32 = R"sql(
 CREATE INDEX trials_study_id_key ON trials (study_id);
 INSERT INTO version_info VALUES (1, 12, '3.2.0');
 INSERT INTO alembic_version VALUES ('v3.2.0.a');

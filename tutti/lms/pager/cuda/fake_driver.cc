@@ -84,6 +84,7 @@ std::size_t fake_used() {
   return device().used;
 }
 
+// NOLINTBEGIN(readability-identifier-naming): names of the CUDA driver API
 Result cuInit(unsigned) {
   return kSuccess;
 }
@@ -218,6 +219,7 @@ Result cuEventSynchronize(Event event) {
   event->stream->run_until(event->position);
   return kSuccess;
 }
+// NOLINTEND(readability-identifier-naming)
 
 }  // extern "C"
 
