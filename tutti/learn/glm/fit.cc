@@ -99,8 +99,8 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
   check(features, threads);
   const auto [solver, why] = choose_solver(shape_of(features).over(options.ranks), options);
   check_solver(shape_of(features), options, solver);
-  const auto matrix = [&, solver = solver] {
-    switch (solver) {
+  const auto matrix = [&, chosen = solver] {
+    switch (chosen) {
       case Solver::kNewton: return to_storage(features, Storage::kDense, threads);
       case Solver::kInteriorPoint:
         return in_double(to_storage(features, Storage::kDense, threads), threads);

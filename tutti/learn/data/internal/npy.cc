@@ -70,8 +70,8 @@ double NpyArray::at(std::int64_t index) const {
 }
 
 NpyArray read_npy_array(std::string_view bytes, std::string_view name) {
-  constexpr std::string_view kMagic("\x93NUMPY", 6);
-  if (bytes.size() < 12 || !bytes.starts_with(kMagic)) refuse_array(name, "not a NumPy array");
+  constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
+  if (bytes.size() < 12 || !bytes.starts_with(kNpyMagic)) refuse_array(name, "not a NumPy array");
   const int version = bytes[6];
   std::size_t length = 0, start = version == 1 ? 10 : 12;
   std::memcpy(&length, bytes.data() + 8, version == 1 ? 2 : 4);
