@@ -5,10 +5,12 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
@@ -21,6 +23,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kLockSeconds = 2;  // to wait for the lock of a process that ends
+constexpr std::chrono::milliseconds kLockInterval(20);
 constexpr int kBusyMilliseconds = 10000;  // readers may hold the file while they copy its log
 constexpr std::int64_t kStudyAttribute = -1;
 
@@ -77,7 +81,13 @@ struct StudyFile::Database {
   static std::unique_ptr<os::FileLock> lock_for(const std::filesystem::path& path, Access access) {
     if (access == Access::kRead) return nullptr;
     auto lock = std::make_unique<os::FileLock>(path.string() + ".lock");
-    if (!lock->try_lock()) {
+    // A child of a killed process holds its lock until it has executed its program.
+    const Stopwatch watch;
+    while (!lock->try_lock()) {
+      if (watch.seconds() < kLockSeconds) {
+        std::this_thread::sleep_for(kLockInterval);
+        continue;
+      }
       throw ConfigError("DDL-10-20",
                         fmt::format("Another process is running studies in {}. Wait until it has "
                                     "ended, stop it, or use another file.",
