@@ -80,11 +80,12 @@ bool Tuner::may_start() const {
   if (running_.size() >= static_cast<std::size_t>(options_.integer("parallel"))) return false;
   const double timeout = options_.number("timeout");
   if (timeout > 0 && watch_.seconds() > timeout) return false;
-  const History history = study_.history();
   const auto trials = static_cast<std::size_t>(options_.integer("trials"));
-  const std::size_t waiting = history.count(TrialState::kWaiting);
-  const bool is_full = trials > 0 && history.trials().size() >= trials;
-  return waiting > 0 || (!is_full && !study_.is_exhausted());
+  const auto [has_waiting, is_full] = study_.inspect([&](const History& history) {
+    return std::pair(history.count(TrialState::kWaiting) > 0,
+                     trials > 0 && history.trials().size() >= trials);
+  });
+  return has_waiting || (!is_full && !study_.is_exhausted());
 }
 
 std::size_t Tuner::free_slot() const {
@@ -139,18 +140,17 @@ void Tuner::wait(int stop_fd) {
 }
 
 bool Tuner::check(TrialProcess& trial) {
-  report(trial);
-  if (trial.process().has_ended()) {
+  if (trial.process().has_ended()) {  // before its results are read, so none is missed
     finish(trial, End::kItself);
     return true;
   }
+  report(trial);
   const double limit = options_.number("trial_timeout");
   const bool is_too_late = limit > 0 && trial.seconds() > limit;
   if (!is_too_late && !study_.should_prune(trial.number())) return false;
   trial.process().signal_group(SIGTERM);
   trial.process().wait_for_end(kGraceSeconds);
   trial.process().stop(0);
-  report(trial);
   finish(trial, is_too_late ? End::kTimeLimit : End::kPruned);
   return true;
 }
@@ -193,6 +193,7 @@ Tuner::Result Tuner::result_of(TrialProcess& process, End end) {
 
 void Tuner::finish(TrialProcess& process, End end) {
   const std::int64_t number = process.number();
+  const std::vector<Report> reports = process.results().poll();
   const Result result = result_of(process, end);
   slots_.erase(number);
   bool is_retried = false;
@@ -205,7 +206,7 @@ void Tuner::finish(TrialProcess& process, End end) {
   if (is_retried) {
     study_.requeue(number);
   } else {
-    study_.tell(number, result.state, result.values);
+    study_.tell(number, result.state, result.values, reports);
   }
   if (events_.ended) events_.ended(study_.trial(number), result.reason);
   if (result.state == TrialState::kFailed && !is_retried)

@@ -210,13 +210,19 @@ bool Study::should_prune(std::int64_t number) {
   return pruner_->should_prune(history_, history_.trial(number));
 }
 
-void Study::tell(std::int64_t number, TrialState state, const std::vector<double>& values) {
+void Study::tell(std::int64_t number, TrialState state, const std::vector<double>& values,
+                 const std::vector<Report>& reports) {
   const MutexLock lock(mutex_);
   Trial& trial = running(number);
   check_values(history_, state, values);
   history_.finish(number, state, values, wall_seconds());
   joint_draws_.erase(number);
-  store({{.trial = &trial, .has_state = true}});
+  std::vector<TrialChange> changes = {{.trial = &trial, .has_state = true}};
+  for (const Report& report : reports) {
+    history_.report(number, report);
+    changes.push_back({.trial = &trial, .report = &report});
+  }
+  store(changes);
 }
 
 void Study::set_constraints(std::int64_t number, const std::vector<double>& constraints) {

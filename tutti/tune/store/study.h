@@ -43,7 +43,9 @@ class Study {
   bool should_prune(std::int64_t number);
   // Ends a running trial. `values` has one finite or infinite number per objective if it is complete. Throws
   // ConfigError: DDL-10-26 for a trial that is not running, DDL-10-27 for NaN or a wrong number of values.
-  void tell(std::int64_t number, TrialState state, const std::vector<double>& values = {});
+  // The last `reports` are stored in the same transaction.
+  void tell(std::int64_t number, TrialState state, const std::vector<double>& values = {},
+            const std::vector<Report>& reports = {});
   void set_constraints(std::int64_t number, const std::vector<double>& constraints);
   void set_attribute(std::int64_t number, bool is_system, const std::string& key,
                      const std::string& json);
