@@ -8,10 +8,10 @@
 #include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tutti/core/error.h"
 #include "tutti/os/cpus.h"
+#include "tutti/os/shell.h"
 
 namespace tutti::tune {
 namespace {
@@ -25,13 +25,6 @@ constexpr double kGraceSeconds = 10;  // between SIGTERM and SIGKILL
 constexpr std::size_t kFirstTrials = 3;
 
 enum class Executor { kLocal, kSlurm, kDdlrun };
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
 
 int failures_of(const Trial& trial) {
   const auto at = trial.system_attributes.find(kFailures);
@@ -97,7 +90,7 @@ std::size_t Tuner::free_slot() const {
 }
 
 Placement Tuner::placement(std::size_t slot) const {
-  const std::vector<std::string> arguments = words_of(options_.text("executor_options"));
+  const std::vector<std::string> arguments = os::split_words(options_.text("executor_options"));
   Placement placement;
   const auto launch_with = [&](const char* program) {
     placement.launcher.emplace_back(program);
